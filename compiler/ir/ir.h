@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tile IR: one variant of one kernel, typed, every shape a number, in structured control flow. sema makes it, passes
+// rewrite it, race/ and codegen read it. What an operation means is said once, here at its opcode; printer.h shows a
+// function as text and verifier.h says whether it is well formed.
+//
+// A Function is a list of Blocks in a tree; a Block is a list of Ops in order of execution; an Op makes at most one
+// value, named by its ValueId, which is visible from there to the end of its Block and in Blocks inside. Values never
+// change; variables (VarId) do. One Function belongs to one thread at a time.
+#ifndef PHOBOS_COMPILER_IR_IR_H_
+#define PHOBOS_COMPILER_IR_IR_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compiler/ir/type.h"
+
+namespace phobos::compiler::ir {
+
+using ValueId = int32_t;
+using VarId = int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+enum class Opcode {
+  // ---- Leaves. No operands.
+  kConstant,     // attribute `constant`, of type.dtype; a scalar
+  kBlockId,      // i64 scalar: this block's index on `axis`, 0 <= value < kGridSize of that axis
+  kGridSize,     // i64 scalar: blocks on `axis`, >= 1
+  kExtent,       // i64 scalar: the value of extents[index], >= 0
+  kScalarParam,  // the value of params[index], a scalar
+  kIota,         // i64 tile [L]: 0, 1, ... L-1
+  kReadVar,      // the present value of vars[index]
+  kLoopIndex,    // i64 scalar: the index of the enclosing kFor whose loop id is `index`
+
+  // ---- Shape. One operand.
+  kBroadcast,  // the operand, repeated to type.shape by NumPy's rules (from a scalar: a fill)
+
+  // ---- Arithmetic: element by element, operands and result of one shape. Integers wrap; floats round to nearest even in
+  // their own type, f16 and bf16 after each operation. No contraction, no reassociation (unless Function::fast_math).
+  kAdd, kSub, kMul,
+  kDiv,       // floats
+  kFloorDiv,  // ints: towards minus infinity; by 0 gives 0; the smallest by -1 wraps. floats: floor(a / b) as Python
+  kMod,       // a - floor(a / b) * b, the sign of b; ints: by 0 gives 0. floats: as Python's %
+  kPowInt,    // operand 0 to the constant non-negative power `index`, by repeated squaring
+  kNegate, kAbs,
+  kMinimum, kMaximum,  // floats: NaN if either is NaN
+  kMulHigh,            // ints: the upper half of the double-width product
+  kFma,                // floats: a * b + c with one rounding
+  kShiftLeft,          // ints: by the width or more (or negative): 0
+  kShiftRight,         // arithmetic when signed: by the width or more: 0 or the sign
+  kAnd, kOr, kXor, kNot,  // ints bitwise, bool logically
+
+  // ---- Built-ins on floats, one operand (kPow two), accuracy by docs/language.md; f16 and bf16 through f32, rounded once.
+  kExp, kExp2, kExpm1, kLog, kLog2, kLog1p, kPow, kSqrt, kRsqrt, kSin, kCos, kTanh, kErf, kSigmoid,
+  kFloor, kCeil, kRound,  // round: half to even
+  kIsNan, kIsInf,         // bool
+
+  // ---- Comparison and choice. Comparisons give bool; on floats a NaN makes all but kNotEqual false.
+  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
+  kSelect,  // bool c, a, b: a where c, else b
+
+  // ---- Conversion. One operand.
+  kCast,     // to type.dtype: float to float rounds to nearest even; float to int truncates and saturates, NaN gives 0;
+             // int to int wraps; int to float rounds to nearest even; bool is 0 or 1; anything to bool: != 0
+  kBitcast,  // the same bits, same width
+
+  // ---- Memory. `index` is the parameter; `subscripts` one a dimension. An element outside the tensor, or where the mask
+  // is false, is not touched.
+  kLoad,   // operands: [fill, mask] each may be kNoValue; such elements read as fill (default 0). A tile, or a scalar
+           // when every subscript is kElement
+  kStore,  // operands: [value, mask]; mask may be kNoValue. Makes no value
+
+  // ---- Variables. Make no value.
+  kDeclareVar,  // starts vars[index] anew with operand 0
+  kWriteVar,    // vars[index] = operand 0
+
+  // ---- Control. Make no value.
+  kFor,       // operands: lo, hi, step (i64 scalars, step a non-zero constant); regions: [body]; loop id `index`; `unroll`
+              // and `stages` are hints (1: none). The body runs for lo, lo + step, ... while < hi (step > 0) or > hi
+  kWhile,     // regions: [condition, body]; the condition region ends with kYield of a bool scalar
+  kIf,        // operand: bool scalar; regions: [then, else]
+  kYield,     // operand: the value of a region that has one
+  kBreak, kContinue,  // of the innermost loop
+  kReturn,            // ends the block of the grid
+  kAssume,            // operand: bool scalar, over extents, scalar parameters and grid sizes: true at every launch
+
+  // ---- Made by passes.
+  kStage,  // operand: a tile; the same tile, held in memory of this block from here on (see passes/stage.h)
+};
+
+// How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative ones are outside.
+struct Subscript {
+  enum class Kind {
+    kElement,  // position: i64 scalar; the dimension is dropped
+    kSlice,    // position: i64 scalar, the first of `length` consecutive elements
+    kGather,   // position: an i64 tile
+  };
+  Kind kind = Kind::kSlice;
+  ValueId position = kNoValue;
+  int64_t length = 1;  // kSlice
+};
+
+struct Op;
+using Block = std::vector<Op>;
+
+// Bits of a constant: ints and bool as int64_t (u64: the same bits), floats as double, already exact in the type.
+using ConstantValue = std::variant<int64_t, double>;
+
+struct Op {
+  Opcode opcode;
+  ValueId result = kNoValue;
+  Type type;  // of the result, and for kStore of the value stored
+  std::vector<ValueId> operands;
+  int32_t index = 0;  // parameter, extent, variable, loop id, power: as the opcode says
+  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z
+  ConstantValue constant = int64_t{0};
+  std::vector<Subscript> subscripts;
+  std::vector<Block> regions;
+  int32_t unroll = 1;
+  int32_t stages = 1;
+  int32_t line = 0;  // of the source, from 1
+  int32_t column = 0;
+};
+
+// One dimension of a tensor parameter: an extent (index into Function::extents) or a number.
+struct Dim {
+  int32_t extent = -1;  // -1: literal
+  int64_t literal = 0;
+};
+
+struct Param {
+  std::string name;
+  DType dtype = DType::kF32;
+  bool is_tensor = false;
+  std::vector<Dim> dims;
+  int64_t aligned_bytes = 1;  // promised multiple of the address
+  bool is_read = false;       // by some kLoad
+  bool is_written = false;    // by some kStore
+};
+
+struct Extent {
+  std::string name;
+  int64_t multiple = 1;  // promised
+};
+
+struct Variable {
+  std::string name;
+  Type type;
+};
+
+// An assumption (ph.assume, or a @ph.constraint over extents) that holds at every launch, as an Op tree elsewhere in the
+// function's entry block: see kAssume.
+struct Function {
+  std::string name;       // of the kernel
+  std::string file_name;  // for messages
+  std::vector<Param> params;
+  std::vector<Extent> extents;
+  std::vector<Variable> vars;
+  std::vector<std::pair<std::string, std::string>> settings;  // NAME, value as text: for messages
+  Block body;
+  int32_t value_count = 0;  // ValueIds are below this
+  int32_t loop_count = 0;
+  int32_t index_bits = 64;
+  int32_t threads = 256;
+  bool fast_math = false;
+};
+
+}  // namespace phobos::compiler::ir
+
+#endif  // PHOBOS_COMPILER_IR_IR_H_

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text form of the tile IR, one op a line, for people and golden tests. Pure, any thread.
+#ifndef PHOBOS_COMPILER_IR_PRINTER_H_
+#define PHOBOS_COMPILER_IR_PRINTER_H_
+
+#include <string>
+#include <string_view>
+
+#include "compiler/ir/ir.h"
+
+namespace phobos::compiler::ir {
+
+// For example "%7: f32[256] = add %5, %6".
+std::string Print(const Function& function);
+
+// "add" for kAdd.
+std::string_view Name(Opcode opcode);
+
+}  // namespace phobos::compiler::ir
+
+#endif  // PHOBOS_COMPILER_IR_PRINTER_H_

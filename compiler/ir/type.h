@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Element types and tile types of the tile IR. Values, any thread.
+#ifndef PHOBOS_COMPILER_IR_TYPE_H_
+#define PHOBOS_COMPILER_IR_TYPE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace phobos::compiler::ir {
+
+enum class DType { kF16, kBF16, kF32, kF64, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kBool };
+
+bool IsFloat(DType t);
+bool IsInteger(DType t);   // bool is not
+bool IsSigned(DType t);    // signed integers
+int BitWidth(DType t);     // of the value; kBool is 8 in memory and 1 as a value: this gives 8
+int ByteSize(DType t);     // in memory
+std::string_view Name(DType t);  // "f32"
+std::optional<DType> DTypeNamed(std::string_view name);
+
+// The type of a value: a tile of compile-time shape. Rank 0 is a scalar.
+struct Type {
+  DType dtype = DType::kI64;
+  std::vector<int64_t> shape;  // each side >= 1
+
+  bool is_scalar() const { return shape.empty(); }
+  int64_t elements() const;      // 1 for a scalar
+  std::string ToString() const;  // "f32", "f32[256]", "f32[64, 32]"
+
+  friend bool operator==(const Type&, const Type&) = default;
+};
+
+}  // namespace phobos::compiler::ir
+
+#endif  // PHOBOS_COMPILER_IR_TYPE_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arguments: the daemon's own copies of one job's tensors and expected answers, in pooled shared memory that workers map.
+// From ArgsOwned on the tune depends on nobody else's memory. A CopyPool keeps the memory of ended jobs mapped and warm for
+// the next one, and lets go of it when idle. CopyPool: any thread. Arguments: one thread until complete, then constant.
+#ifndef PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
+#define PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "daemon/worker/worker.h"
+
+namespace phobos::tuner {
+
+class CopyPool {
+ public:
+  // At most `limit_bytes` are held at once, in use and idle.
+  explicit CopyPool(int64_t limit_bytes);
+  ~CopyPool();
+  CopyPool(const CopyPool&) = delete;
+  CopyPool& operator=(const CopyPool&) = delete;
+
+  // Gives idle memory back to the system.
+  void Trim();
+  int64_t held_bytes() const;
+
+ private:
+  friend class Arguments;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// Bytes of one tensor that the caller keeps readable for the call only.
+struct TensorBytes {
+  std::string parameter;
+  absl::Span<const std::byte> bytes;
+  int address_mod_256 = 0;
+};
+
+class Arguments {
+ public:
+  // ResourceExhausted: over the pool's limit, with both numbers and the remedy.
+  static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool, const std::vector<TensorBytes>& tensors);
+  ~Arguments();
+
+  // Adds the reference's answers. InvalidArgument: a size that is not the tensor's, an unknown parameter.
+  absl::Status CopyExpected(const std::vector<TensorBytes>& expected);
+  // Replaces an argument's bytes.
+  absl::Status Replace(const std::vector<TensorBytes>& tensors);
+
+  struct Copied {
+    std::string parameter;
+    int memory = 0;              // index into memory()
+    int64_t offset_bytes = 0;
+    int64_t bytes = 0;
+    int address_mod_256 = 0;
+    int expected_memory = -1;    // -1: the reference did not return it
+    int64_t expected_offset_bytes = 0;
+  };
+  const std::vector<Copied>& tensors() const { return tensors_; }
+  // Descriptors for the worker; owned by this.
+  const std::vector<worker::SharedMemory>& memory() const { return memory_; }
+
+ private:
+  explicit Arguments(std::shared_ptr<CopyPool::State> pool) : pool_(std::move(pool)) {}
+  std::shared_ptr<CopyPool::State> pool_;
+  std::vector<Copied> tensors_;
+  std::vector<worker::SharedMemory> memory_;
+  std::vector<std::byte*> mapped_;
+};
+
+}  // namespace phobos::tuner
+
+#endif  // PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
