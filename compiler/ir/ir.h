@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tile IR: one variant of one kernel, typed, every shape a number, in structured control flow. sema makes it, passes
-// rewrite it, race/ and codegen read it. What an operation means is said once, here at its opcode; printer.h shows a
-// function as text and verifier.h says whether it is well formed.
+// The tile IR: one variant of one kernel, typed, every shape a number, in structured control flow.
+// sema makes it, passes rewrite it, race/ and codegen read it. What an operation means is said
+// once, here at its opcode; printer.h shows a function as text and verifier.h says whether it is
+// well formed.
 //
-// A Function is a list of Blocks in a tree; a Block is a list of Ops in order of execution; an Op makes at most one
-// value, named by its ValueId, which is visible from there to the end of its Block and in Blocks inside. Values never
-// change; variables (VarId) do. One Function belongs to one thread at a time.
+// A Function is a list of Blocks in a tree; a Block is a list of Ops in order of execution; an Op
+// makes at most one value, named by its ValueId, which is visible from there to the end of its
+// Block and in Blocks inside. Values never change; variables (VarId) do. One Function belongs to
+// one thread at a time.
 #ifndef PHOBOS_COMPILER_IR_IR_H_
 #define PHOBOS_COMPILER_IR_IR_H_
 
@@ -23,6 +25,7 @@ using ValueId = int32_t;
 using VarId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
+// clang-format off
 enum class Opcode {
   // ---- Leaves. No operands.
   kConstant,     // attribute `constant`, of type.dtype; a scalar
@@ -37,11 +40,13 @@ enum class Opcode {
   // ---- Shape. One operand.
   kBroadcast,  // the operand, repeated to type.shape by NumPy's rules (from a scalar: a fill)
 
-  // ---- Arithmetic: element by element, operands and result of one shape. Integers wrap; floats round to nearest even in
-  // their own type, f16 and bf16 after each operation. No contraction, no reassociation (unless Function::fast_math).
+  // ---- Arithmetic: element by element, operands and result of one shape. Integers wrap; floats
+  // round to nearest even in their own type, f16 and bf16 after each operation. No contraction, no
+  // reassociation (unless Function::fast_math).
   kAdd, kSub, kMul,
   kDiv,       // floats
-  kFloorDiv,  // ints: towards minus infinity; by 0 gives 0; the smallest by -1 wraps. floats: floor(a / b) as Python
+  kFloorDiv,  // ints: towards minus infinity; by 0 gives 0; the smallest by -1 wraps. floats:
+              // floor(a / b) as Python
   kMod,       // a - floor(a / b) * b, the sign of b; ints: by 0 gives 0. floats: as Python's %
   kPowInt,    // operand 0 to the constant non-negative power `index`, by repeated squaring
   kNegate, kAbs,
@@ -52,45 +57,56 @@ enum class Opcode {
   kShiftRight,         // arithmetic when signed: by the width or more: 0 or the sign
   kAnd, kOr, kXor, kNot,  // ints bitwise, bool logically
 
-  // ---- Built-ins on floats, one operand (kPow two), accuracy by docs/language.md; f16 and bf16 through f32, rounded once.
+  // ---- Built-ins on floats, one operand (kPow two), accuracy by docs/language.md; f16 and bf16
+  // through f32, rounded once.
   kExp, kExp2, kExpm1, kLog, kLog2, kLog1p, kPow, kSqrt, kRsqrt, kSin, kCos, kTanh, kErf, kSigmoid,
   kFloor, kCeil, kRound,  // round: half to even
   kIsNan, kIsInf,         // bool
 
-  // ---- Comparison and choice. Comparisons give bool; on floats a NaN makes all but kNotEqual false.
+  // ---- Comparison and choice. Comparisons give bool; on floats a NaN makes all but kNotEqual
+  // false.
   kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual,
   kSelect,  // bool c, a, b: a where c, else b
 
   // ---- Conversion. One operand.
-  kCast,     // to type.dtype: float to float rounds to nearest even; float to int truncates and saturates, NaN gives 0;
-             // int to int wraps; int to float rounds to nearest even; bool is 0 or 1; anything to bool: != 0
+  kCast,     // to type.dtype: float to float rounds to nearest even; float to int truncates and
+             // saturates, NaN gives 0; int to int wraps; int to float rounds to nearest even; bool
+             // is 0 or 1; anything to bool: != 0
   kBitcast,  // the same bits, same width
 
-  // ---- Memory. `index` is the parameter; `subscripts` one a dimension. An element outside the tensor, or where the mask
-  // is false, is not touched.
-  kLoad,   // operands: [fill, mask] each may be kNoValue; such elements read as fill (default 0). A tile, or a scalar
-           // when every subscript is kElement
-  kStore,  // operands: [value, mask]; mask may be kNoValue. Makes no value
+  // ---- Memory. `index` is the parameter; `subscripts` one a dimension. An element outside the
+  // tensor, or where the mask is false, is not touched. The shape is that of the subscripts
+  // (shape.h): a scalar when every one is kElement.
+  kLoad,   // operands: [fill, mask], each may be kNoValue; such elements read as fill (default 0).
+           // fill is a scalar of the tensor's dtype or has the result's type; mask is bool of the
+           // result's shape
+  kStore,  // operands: [value, mask]; mask may be kNoValue. value has the tensor's dtype and the
+           // subscripts' shape, mask is bool of that shape. Makes no value
 
   // ---- Variables. Make no value.
   kDeclareVar,  // starts vars[index] anew with operand 0
   kWriteVar,    // vars[index] = operand 0
 
   // ---- Control. Make no value.
-  kFor,       // operands: lo, hi, step (i64 scalars, step a non-zero constant); regions: [body]; loop id `index`; `unroll`
-              // and `stages` are hints (1: none). The body runs for lo, lo + step, ... while < hi (step > 0) or > hi
+  kFor,       // operands: lo, hi, step (i64 scalars, step a non-zero constant); regions: [body];
+              // loop id `index`; `unroll` and `stages` are hints (1: none). The body runs for lo,
+              // lo + step, ... while < hi (step > 0) or > hi
   kWhile,     // regions: [condition, body]; the condition region ends with kYield of a bool scalar
   kIf,        // operand: bool scalar; regions: [then, else]
-  kYield,     // operand: the value of a region that has one
-  kBreak, kContinue,  // of the innermost loop
-  kReturn,            // ends the block of the grid
-  kAssume,            // operand: bool scalar, over extents, scalar parameters and grid sizes: true at every launch
+  kYield,     // operand: the value of a region that has one; the last op of its Block
+  kBreak, kContinue,  // of the innermost loop; the last op of its Block
+  kReturn,            // ends the block of the grid; the last op of its Block
+  kAssume,            // operand: bool scalar, over constants, extents, scalar parameters and grid
+                      // sizes: true at every launch. In the entry block only
 
   // ---- Made by passes.
-  kStage,  // operand: a tile; the same tile, held in memory of this block from here on (see passes/stage.h)
+  kStage,  // operand: a tile; the same tile, held in memory of this block from here on (see
+           // passes/stage.h)
 };
+// clang-format on
 
-// How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative ones are outside.
+// How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative
+// ones are outside.
 struct Subscript {
   enum class Kind {
     kElement,  // position: i64 scalar; the dimension is dropped
@@ -105,7 +121,8 @@ struct Subscript {
 struct Op;
 using Block = std::vector<Op>;
 
-// Bits of a constant: ints and bool as int64_t (u64: the same bits), floats as double, already exact in the type.
+// Bits of a constant: ints and bool as int64_t (u64: the same bits), floats as double, already
+// exact in the type.
 using ConstantValue = std::variant<int64_t, double>;
 
 struct Op {
@@ -150,8 +167,8 @@ struct Variable {
   Type type;
 };
 
-// An assumption (ph.assume, or a @ph.constraint over extents) that holds at every launch, as an Op tree elsewhere in the
-// function's entry block: see kAssume.
+// An assumption (ph.assume, or a @ph.constraint over extents) stands in the entry block: see
+// kAssume.
 struct Function {
   std::string name;       // of the kernel
   std::string file_name;  // for messages

@@ -14,6 +14,9 @@ namespace phobos::compiler::ir {
 // For example "%7: f32[256] = add %5, %6".
 std::string Print(const Function& function);
 
+// One op as a line of Print, without its regions.
+std::string Print(const Function& function, const Op& op);
+
 // "add" for kAdd.
 std::string_view Name(Opcode opcode);
 

@@ -15,10 +15,10 @@ namespace phobos::compiler::ir {
 enum class DType { kF16, kBF16, kF32, kF64, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kBool };
 
 bool IsFloat(DType t);
-bool IsInteger(DType t);   // bool is not
-bool IsSigned(DType t);    // signed integers
-int BitWidth(DType t);     // of the value; kBool is 8 in memory and 1 as a value: this gives 8
-int ByteSize(DType t);     // in memory
+bool IsInteger(DType t);  // bool is not
+bool IsSigned(DType t);   // signed integers
+int BitWidth(DType t);    // of the value; kBool is 8 in memory and 1 as a value: this gives 8
+int ByteSize(DType t);    // in memory
 std::string_view Name(DType t);  // "f32"
 std::optional<DType> DTypeNamed(std::string_view name);
 
