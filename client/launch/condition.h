@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evaluates the conditions of a kernel (@ph.constraint, ph.assume) for one launch: the stack programs of ConditionOp in
-// proto/phobos/compiler/v1/manifest.proto. Pure, any thread.
+// Evaluates the conditions of a kernel (@ph.constraint, ph.assume) for one launch: the stack
+// programs of ConditionOp in proto/phobos/compiler/v1/manifest.proto. Pure, any thread.
 #ifndef PHOBOS_CLIENT_LAUNCH_CONDITION_H_
 #define PHOBOS_CLIENT_LAUNCH_CONDITION_H_
 
@@ -24,8 +24,8 @@ struct ConditionOp {
   std::string name;
 };
 
-// Whether the condition holds. `lookup` gives a name's value, or fails. InvalidArgument: a malformed program or an unknown
-// name or code.
+// Whether the condition holds. `lookup` gives a name's value, or fails. InvalidArgument: a
+// malformed program or an unknown name or code.
 StatusOr<bool> Holds(const std::vector<ConditionOp>& program,
                      const std::function<StatusOr<Number>(std::string_view name)>& lookup);
 

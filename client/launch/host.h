@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads a host artifact and runs its blocks on a pool of threads. The daemon's worker and the clients both launch through
-// here, so what is timed is what runs. The ABI is at Artifact in proto/phobos/compiler/v1/manifest.proto.
+// Loads a host artifact and runs its blocks on a pool of threads. The daemon's worker and the
+// clients both launch through here, so what is timed is what runs. The ABI is at Artifact in
+// proto/phobos/compiler/v1/manifest.proto.
 #ifndef PHOBOS_CLIENT_LAUNCH_HOST_H_
 #define PHOBOS_CLIENT_LAUNCH_HOST_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "client/launch/per_process.h"
 #include "client/launch/status.h"
 
 namespace phobos::launch {
@@ -20,17 +23,20 @@ struct Grid {
   int64_t z = 1;
 };
 
-// Number of blocks, or InvalidArgument: a negative side, y or z over 65535, or more than 2^63 - 1 blocks.
+// Number of blocks, or InvalidArgument: a negative side, y or z over 65535, or more than 2^63 - 1
+// blocks.
 StatusOr<int64_t> BlockCount(const Grid& grid);
 
-// One loaded artifact. Immutable; any thread. Unloaded when destroyed: no launch of it may be running then.
+// One loaded artifact. Any thread. Unloaded when destroyed: no launch of it may be running then.
 class HostKernel {
  public:
-  using Entry = void (*)(const uint64_t* slots, const int64_t* grid, int64_t first_block, int64_t end_block, void* scratch);
+  using Entry = void (*)(const uint64_t* slots, const int64_t* grid, int64_t first_block,
+                         int64_t end_block, void* scratch);
 
-  // dlopens `path` (absolute). FailedPrecondition: the machine lacks one of `cpu_features` (LLVM's names), named in the
-  // message; NotFound: no such file or symbol; Internal: the loader's words.
-  static StatusOr<std::unique_ptr<HostKernel>> Load(const std::string& path, const std::string& entry, int64_t scratch_bytes,
+  // dlopens `path` (absolute). FailedPrecondition: the machine lacks one of `cpu_features` (LLVM's
+  // names), named in the message; NotFound: no such file or symbol; Internal: the loader's words.
+  static StatusOr<std::unique_ptr<HostKernel>> Load(const std::string& path,
+                                                    const std::string& entry, int64_t scratch_bytes,
                                                     const std::vector<std::string>& cpu_features);
   ~HostKernel();
   HostKernel(const HostKernel&) = delete;
@@ -40,18 +46,25 @@ class HostKernel {
   int64_t scratch_bytes() const { return scratch_bytes_; }
 
  private:
+  friend class HostPool;
   HostKernel(void* library, Entry entry, int64_t scratch_bytes)
       : library_(library), entry_(entry), scratch_bytes_(scratch_bytes) {}
   void* const library_;
   const Entry entry_;
   const int64_t scratch_bytes_;
+  // What a block took in the last launch of several blocks, or -1: whether waking threads is worth
+  // it.
+  mutable std::atomic<int64_t> block_ns_ = -1;
 };
 
-// Threads a pool of this process should have: $PHOBOS_THREADS, else the CPUs this process may run on.
+// Threads a pool of this process should have: $PHOBOS_THREADS, else the CPUs this process may run
+// on.
 int DefaultThreads();
 
-// A pool of threads for launches, the caller's being one of them. Threads are started by the first launch of more than
-// one block; after fork() the child's first such launch starts its own. Launches from several threads take turns.
+// A pool of threads for launches, the caller's being one of them. Threads are started by the first
+// launch that is worth them; after fork() the child's first such launch starts its own. Launches
+// from several threads take turns. A launch that its kernel's last one says is over in less time
+// than waking a thread takes runs on the caller alone.
 class HostPool {
  public:
   explicit HostPool(int threads);  // >= 1
@@ -61,14 +74,14 @@ class HostPool {
 
   int threads() const { return threads_; }
 
-  // Runs every block of the grid and returns when all are done. A grid of one block runs on the calling thread at once.
-  // REQUIRES: slots fit the kernel; BlockCount(grid) is ok and > 0.
+  // Runs every block of the grid and returns when all are done. A grid of one block runs on the
+  // calling thread at once. REQUIRES: slots fit the kernel; BlockCount(grid) is ok and > 0.
   void Run(const HostKernel& kernel, const uint64_t* slots, const Grid& grid);
 
  private:
-  struct State;
+  class State;
   const int threads_;
-  std::unique_ptr<State> state_;
+  const std::unique_ptr<PerProcess<State>> state_;
 };
 
 }  // namespace phobos::launch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Status and StatusOr of the client's rooms: what absl's are elsewhere, in the standard library alone, because
-// libphobos.so must need nothing but libc (Debian's Abseil cannot be linked into it). Codes are gRPC's numbers. Any thread.
+// Status and StatusOr of the client's rooms: what absl's are elsewhere, in the standard library
+// alone, because libphobos.so must need nothing but libc (Debian's Abseil cannot be linked into
+// it). Codes are gRPC's numbers. Any thread.
 #ifndef PHOBOS_CLIENT_LAUNCH_STATUS_H_
 #define PHOBOS_CLIENT_LAUNCH_STATUS_H_
 
@@ -50,8 +51,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] StatusOr {
  public:
-  StatusOr(T value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  StatusOr(Status status) : status_(std::move(status)) {}        // NOLINT(google-explicit-constructor)
+  StatusOr(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  StatusOr(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/launch/host.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace phobos::launch {
+namespace {
+
+constexpr int64_t kMostBlocksYz = 65535;
+constexpr int kMostThreads = 1024;
+
+// LLVM's and Linux's names for one feature differ in marks ("sse4.1", "sse4_1"); these differ in
+// more.
+constexpr std::pair<std::string_view, std::string_view> kLinuxNames[] = {
+    {"64bit", "lm"},        {"bmi", "bmi1"},         {"crc32", "sse42"},
+    {"lzcnt", "abm"},       {"pclmul", "pclmulqdq"}, {"prfchw", "3dnowprefetch"},
+    {"rdrnd", "rdrand"},    {"sahf", "lahflm"},      {"sha", "shani"},
+    {"shstk", "usershstk"}, {"x87", "fpu"},
+};
+
+std::string WithoutMarks(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c != '.' && c != '_' && c != '-') plain += c;
+  }
+  return plain;
+}
+
+std::string LinuxName(const std::string& llvm_name) {
+  const std::string plain = WithoutMarks(llvm_name);
+  for (const auto& [llvm, linux_name] : kLinuxNames) {
+    if (plain == llvm) return std::string(linux_name);
+  }
+  return plain;
+}
+
+// The processor's features as Linux lists them, marks taken out, sorted; empty when it does not
+// say.
+std::vector<std::string> MachineFeatures() {
+  std::vector<std::string> features;
+  FILE* file = fopen("/proc/cpuinfo", "re");
+  if (file == nullptr) return features;
+  char* line = nullptr;
+  size_t capacity = 0;
+  // All processors of a machine have the same; the first one's list will do.
+  while (getline(&line, &capacity, file) > 0) {
+    if (strncmp(line, "flags", 5) != 0) continue;
+    char* rest = strchr(line, ':');
+    if (rest == nullptr) continue;
+    char* state = nullptr;
+    for (char* word = strtok_r(rest + 1, " \n", &state); word != nullptr;
+         word = strtok_r(nullptr, " \n", &state)) {
+      features.push_back(WithoutMarks(word));
+    }
+    break;
+  }
+  free(line);
+  fclose(file);
+  std::sort(features.begin(), features.end());
+  return features;
+}
+
+Status CheckFeatures(const std::string& path, const std::vector<std::string>& needed) {
+  if (needed.empty()) return Status();
+  const std::vector<std::string> present = MachineFeatures();
+  std::string missing;
+  for (const std::string& feature : needed) {
+    if (std::binary_search(present.begin(), present.end(), LinuxName(feature))) continue;
+    if (!missing.empty()) missing += ", ";
+    missing += feature;
+  }
+  if (missing.empty()) return Status();
+  return Status(Code::kFailedPrecondition, "this processor lacks " + missing + ", which " + path +
+                                               " was compiled for; compile it for this machine");
+}
+
+}  // namespace
+
+StatusOr<int64_t> BlockCount(const Grid& grid) {
+  const std::string text = "grid (" + std::to_string(grid.x) + ", " + std::to_string(grid.y) +
+                           ", " + std::to_string(grid.z) + ")";
+  if (grid.x < 0 || grid.y < 0 || grid.z < 0) {
+    return Status(Code::kInvalidArgument, text + ": a side must not be negative");
+  }
+  if (grid.y > kMostBlocksYz || grid.z > kMostBlocksYz) {
+    return Status(Code::kInvalidArgument, text + ": y and z may be 65535 at most; use x");
+  }
+  int64_t blocks = 0;
+  if (__builtin_mul_overflow(grid.x, grid.y * grid.z, &blocks)) {
+    return Status(Code::kInvalidArgument, text + ": more than 2^63 - 1 blocks");
+  }
+  return blocks;
+}
+
+StatusOr<std::unique_ptr<HostKernel>> HostKernel::Load(
+    const std::string& path, const std::string& entry, int64_t scratch_bytes,
+    const std::vector<std::string>& cpu_features) {
+  if (access(path.c_str(), F_OK) != 0) {
+    return Status(Code::kNotFound, "cannot load " + path + ": " + strerror(errno));
+  }
+  if (Status status = CheckFeatures(path, cpu_features); !status.ok()) return status;
+  // Local, so that two artifacts with the same entry name do not meet; now, so that nothing is
+  // resolved inside a launch.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return Status(Code::kInternal, std::string("dlopen: ") + dlerror());
+  void* symbol = dlsym(library, entry.c_str());
+  if (symbol == nullptr) {
+    dlclose(library);
+    return Status(Code::kNotFound, path + " has no function " + entry);
+  }
+  return std::unique_ptr<HostKernel>(
+      new HostKernel(library, reinterpret_cast<Entry>(symbol), scratch_bytes));
+}
+
+HostKernel::~HostKernel() { dlclose(library_); }
+
+int DefaultThreads() {
+  if (const char* wish = getenv("PHOBOS_THREADS"); wish != nullptr) {
+    const long threads = strtol(wish, nullptr, 10);
+    if (threads >= 1) return static_cast<int>(std::min<long>(threads, kMostThreads));
+  }
+  // A set of the usual size fails on machines with more processors; then a larger one is tried.
+  for (size_t processors = CPU_SETSIZE; processors <= (1u << 16); processors *= 2) {
+    const size_t bytes = CPU_ALLOC_SIZE(processors);
+    cpu_set_t* set = CPU_ALLOC(processors);
+    const bool known = set != nullptr && sched_getaffinity(0, bytes, set) == 0;
+    const int count = known ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (count >= 1) return std::min(count, kMostThreads);
+  }
+  return 1;
+}
+
+}  // namespace phobos::launch
