@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The syntax tree of the kernels, functions and constants of one file, as written: no types, no settings, nothing folded.
-// What the parser makes of the text and what sema reads. Not of the host program's part of the file: that is skipped.
-// Plain values that own their children; immutable once parsed, any thread.
+// The syntax tree of the kernels, functions and constants of one file, as written: no types, no
+// settings, nothing folded. What the parser makes of the text and what sema reads. Not of the host
+// program's part of the file: that is skipped. Plain values that own their children; immutable once
+// parsed, any thread.
 #ifndef PHOBOS_COMPILER_SYNTAX_AST_H_
 #define PHOBOS_COMPILER_SYNTAX_AST_H_
 
@@ -21,7 +22,8 @@ struct Stmt;
 using ExprPtr = std::unique_ptr<const Expr>;
 using Block = std::vector<Stmt>;
 
-// ---- Expressions -------------------------------------------------------------------------------------------------
+// ---- Expressions
+// -------------------------------------------------------------------------------------------------
 
 // Integer literals are exact up to 2^64 - 1; larger ones are a parse error.
 struct IntLiteral {
@@ -43,8 +45,8 @@ struct Name {
   std::string id;
 };
 
-// A name of the language: `ph.exp` is path {"exp"}, `ph.ctx.block.x` is {"ctx", "block", "x"}. The alias is resolved by
-// the parser, so sema never sees "ph".
+// A name of the language: `ph.exp` is path {"exp"}, `ph.ctx.block.x` is {"ctx", "block", "x"}. The
+// alias is resolved by the parser, so sema never sees "ph".
 struct LanguageName {
   std::vector<std::string> path;
 };
@@ -63,7 +65,20 @@ struct Unary {
 };
 
 enum class BinaryOp {
-  kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kPow, kShiftLeft, kShiftRight, kBitAnd, kBitOr, kBitXor, kAnd, kOr,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDiv,
+  kMod,
+  kPow,
+  kShiftLeft,
+  kShiftRight,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kAnd,
+  kOr,
 };
 
 struct Binary {
@@ -90,7 +105,8 @@ struct Conditional {
 struct KeywordArgument {
   std::string name;
   Span name_span;
-  ExprPtr value;
+  ExprPtr value;  // null only for what Python alone evaluates: reference, rtol, atol, flush_l2 of
+                  // @ph.kernel
 };
 
 struct Call {
@@ -129,13 +145,15 @@ struct List {
 };
 
 struct Expr {
-  std::variant<IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, Name, LanguageName, Attribute, Unary,
-               Binary, Compare, Conditional, Call, Index, Tuple, List>
+  std::variant<IntLiteral, FloatLiteral, BoolLiteral, StringLiteral, NoneLiteral, Name,
+               LanguageName, Attribute, Unary, Binary, Compare, Conditional, Call, Index, Tuple,
+               List>
       node;
   Span span;
 };
 
-// ---- Statements --------------------------------------------------------------------------------------------------
+// ---- Statements
+// --------------------------------------------------------------------------------------------------
 
 // x: ph.let = e, x: ph.var = e, x: ph.f32 = e, x: ph.tile[ph.f32][M, N] = e
 struct Declare {
@@ -189,7 +207,8 @@ struct Stmt {
   Span span;
 };
 
-// ---- The module --------------------------------------------------------------------------------------------------
+// ---- The module
+// --------------------------------------------------------------------------------------------------
 
 // @ph.NAME(arguments), or @ph.NAME alone (is_call false).
 struct Decorator {
@@ -206,7 +225,8 @@ struct Parameter {
   ExprPtr annotation;  // null when missing (allowed in ph.fn)
 };
 
-// A function under @ph.kernel or @ph.fn. Docstring and comments are gone. Every other function is skipped.
+// A function under @ph.kernel or @ph.fn. Docstring and comments are gone. Every other function is
+// skipped.
 struct Function {
   std::string name;
   Span name_span;
@@ -217,18 +237,30 @@ struct Function {
   Span span;
 };
 
-// NAME = literal (or an expression of literals and earlier constants) at module level, once. A name bound in any other
-// way at module level is not here; sema then says why it is no constant.
+// NAME = literal (or an expression of literals and earlier constants) at module level, once. A name
+// bound in any other way at module level is not here; sema then says why it is no constant.
 struct ModuleConstant {
   std::string name;
   Span name_span;
   ExprPtr value;
 };
 
+// A name that module level binds, but not to a constant.
+struct HostName {
+  std::string name;
+  Span span;
+  std::string reason;  // "it is imported"
+};
+
 struct Module {
-  std::string language_alias;             // "ph"; empty when the file does not import the language
+  // How the file spells the language: "ph", "phobos.lang". Messages use the first. Empty: it is not
+  // imported.
+  std::vector<std::string> aliases;
   std::vector<ModuleConstant> constants;  // in order
+  std::vector<HostName> host_names;       // in order, each once
   std::vector<Function> functions;        // kernels and ph.fn, in order
+  // Where @ph.kernel stands in a block, and so is not read; absent: begin and end are equal.
+  Span nested_kernel;
 };
 
 }  // namespace phobos::compiler::ast

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A source file's text and places in it, and the one form in which the compiler complains: file:line:column, the line
-// itself, a caret under the place, and a remedy. Not the tokens (lexer.h). Immutable after construction, any thread.
+// A source file's text and places in it, and the one form in which the compiler complains:
+// file:line:column, the line itself, a caret under the place, and a remedy. Not the tokens
+// (lexer.h). Immutable after construction, any thread.
 #ifndef PHOBOS_COMPILER_SYNTAX_SOURCE_H_
 #define PHOBOS_COMPILER_SYNTAX_SOURCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,13 +16,17 @@
 
 namespace phobos::compiler {
 
+// The longest text that the front end reads; Parse refuses a longer one.
+inline constexpr size_t kMaxSourceBytes = size_t{16} << 20;
+
 // A half-open range of bytes in a Source.
 struct Span {
   int32_t begin = 0;
   int32_t end = 0;
 };
 
-// The text of one file. Columns count UTF-8 code points, from 1, as editors and Python do.
+// The text of one file, without its byte order mark. Columns count UTF-8 code points, from 1, as
+// editors and Python do.
 class Source {
  public:
   Source(std::string file_name, std::string text);
@@ -42,7 +48,8 @@ class Source {
   // `remedy` may be empty (then no help line), but seldom should.
   absl::Status Error(Span span, std::string_view problem, std::string_view remedy) const;
 
-  // The same for what a later version of the compiler will accept: Unimplemented, "not supported yet: ...".
+  // The same for what a later version of the compiler will accept: Unimplemented, "not supported
+  // yet: ...".
   absl::Status NotSupportedYet(Span span, std::string_view what) const;
 
  private:
