@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// phobosd: reads the options and wires the rooms together. No logic lives here.
+#include <cstdio>
+
+#include "absl/status/status.h"
+#include "daemon/main/serve.h"
+#include "daemon/options/options.h"
+
+int main(int argc, char** argv) {
+  namespace options = phobos::options;
+  const absl::StatusOr<options::Command> command =
+      options::Parse(argc, argv, options::HereAndNow());
+  if (!command.ok()) {
+    std::fprintf(stderr, "phobosd: %s\n", std::string(command.status().message()).c_str());
+    return 2;
+  }
+  switch (command->kind) {
+    case options::Command::Kind::kHelp:
+      std::fputs(options::Help().c_str(), stdout);
+      return 0;
+    case options::Command::Kind::kVersion:
+      std::printf("phobosd %s\n", phobos::kVersion);
+      return 0;
+    case options::Command::Kind::kWorker:
+      std::fprintf(stderr, "phobosd: no worker yet\n");
+      return 1;
+    case options::Command::Kind::kServe:
+      break;
+  }
+  const absl::Status status = phobos::Serve(command->options);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "phobosd: %s\n", std::string(status.message()).c_str());
+  return 1;
+}

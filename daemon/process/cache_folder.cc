@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/process/cache_folder.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "daemon/process/socket.h"
+
+namespace phobos::process {
+namespace {
+
+// Network file systems by statfs's f_type: SQLite's locks and shared memory do not hold over them.
+// FUSE is among them because most of what is mounted by it is remote.
+constexpr uint32_t kNetworkTypes[] = {
+    NFS_SUPER_MAGIC,         SMB_SUPER_MAGIC,       0xFF534D42 /* CIFS */,   0xFE534D42 /* SMB2 */,
+    0x01021997 /* 9P */,     0x00C36400 /* Ceph */, 0x0BD00BD0 /* Lustre */, 0x47504653 /* GPFS */,
+    0x19830326 /* BeeGFS */, AFS_SUPER_MAGIC,       CODA_SUPER_MAGIC,        0x65735546 /* FUSE */,
+};
+
+absl::Status MakeFolders(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+      return absl::ErrnoToStatus(
+          errno,
+          absl::StrCat("mkdir ", part, "; choose another cache with PHOBOS_KERNEL_CACHE_DIR"));
+    }
+    if (slash == std::string::npos) return absl::OkStatus();
+  }
+}
+
+std::string LockPath(const std::string& folder) { return absl::StrCat(folder, "/LOCK"); }
+
+absl::Status WriteOwner(int fd, const std::string& socket) {
+  const std::string line = absl::StrCat(socket, "\n");
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) != ssize_t(line.size())) {
+    return absl::ErrnoToStatus(errno, "write LOCK");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsOnNetwork(const std::string& path) {
+  struct statfs found = {};
+  if (statfs(path.c_str(), &found) != 0) return false;
+  return std::find(std::begin(kNetworkTypes), std::end(kNetworkTypes),
+                   static_cast<uint32_t>(found.f_type)) != std::end(kNetworkTypes);
+}
+
+absl::StatusOr<CacheFolder> ChooseCacheFolder(const std::string& wanted, const std::string& instead,
+                                              const IsNetworkFileSystem& is_network) {
+  RETURN_IF_ERROR(MakeFolders(wanted));
+  if (!is_network(wanted)) return CacheFolder{wanted, ""};
+  RETURN_IF_ERROR(PreparePrivateFolder(instead));
+  return CacheFolder{instead,
+                     absl::StrCat("the cache is in ", instead, " because ", wanted,
+                                  " is on a network file system, where a database is not safe; "
+                                  "set PHOBOS_KERNEL_CACHE_DIR to a local folder")};
+}
+
+absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::string& socket,
+                                          absl::Duration patience) {
+  const std::string path = LockPath(folder);
+  Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+  const absl::Time give_up = absl::Now() + patience;
+  while (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("flock ", path));
+    }
+    const std::string owner = OwnerSocket(folder);
+    if (!owner.empty() && IsServed(owner)) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("the daemon at ", owner, " serves the cache ", folder, " already"));
+    }
+    if (absl::Now() > give_up) {
+      return absl::UnavailableError(absl::StrCat("a process that does not answer holds ", path,
+                                                 "; find it with: fuser ", path));
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  RETURN_IF_ERROR(WriteOwner(fd.get(), socket));
+  return CacheLock(std::move(fd));
+}
+
+std::string OwnerSocket(const std::string& folder) {
+  const Fd fd(open(LockPath(folder).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.ok()) return "";
+  char buffer[256];
+  const ssize_t n = read(fd.get(), buffer, sizeof(buffer));
+  if (n <= 0) return "";
+  const std::string text(buffer, n);
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace phobos::process
