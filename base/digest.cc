@@ -65,7 +65,8 @@ std::array<uint8_t, 32> Sha256(std::string_view bytes) {
   for (size_t i = 0; i < tail_size; i += 64) Compress(tail.data() + i, state);
 
   std::array<uint8_t, 32> digest;
-  for (size_t i = 0; i < 32; ++i) digest[i] = static_cast<uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+  for (size_t i = 0; i < 32; ++i)
+    digest[i] = static_cast<uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
 }
 

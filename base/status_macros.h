@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two macros that hand an error up: they return the Status of the enclosing function (or lambda), unchanged. For our own
-// .cc files only; a public header must not include this. Any thread.
+// Two macros that hand an error up: they return the Status of the enclosing function (or lambda),
+// unchanged. For our own .cc files only; a public header must not include this. Any thread.
 #ifndef PHOBOS_BASE_STATUS_MACROS_H_
 #define PHOBOS_BASE_STATUS_MACROS_H_
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ArtifactStore keeps compiled kernels of one chip as files <cache>/<chip>/kernels/<digest>.<extension>, named by the
-// SHA-256 of their bytes: written under a temporary name, synced, renamed, so a name that exists is whole. Capped in size,
-// least recently used go first (Trim); an artifact can always be compiled again. Any thread, any process.
+// ArtifactStore keeps compiled kernels of one chip as files
+// <cache>/<chip>/kernels/<digest>.<extension>, named by the SHA-256 of their bytes: written under a
+// temporary name, synced, renamed, so a name that exists is whole. Capped in size, least recently
+// used go first (Trim); an artifact can always be compiled again. Any thread, any process.
 #ifndef PHOBOS_CACHE_ARTIFACT_STORE_H_
 #define PHOBOS_CACHE_ARTIFACT_STORE_H_
 
@@ -25,9 +26,11 @@ class ArtifactStore {
   // `folder` is made when missing, 0755. Temporary files older than an hour are removed.
   static absl::StatusOr<ArtifactStore> Open(std::string folder);
 
-  // Takes the file at `path` (same file system or not) into the store and returns its final path. `digest` is checked
-  // against the bytes: DataLoss when they differ. An artifact that is here already is left as it is.
-  absl::StatusOr<std::string> Adopt(const std::string& path, std::string_view digest, std::string_view extension);
+  // Takes the file at `path` (same file system or not) into the store and returns its final path.
+  // `digest` is checked against the bytes: DataLoss when they differ. An artifact that is here
+  // already is left as it is.
+  absl::StatusOr<std::string> Adopt(const std::string& path, std::string_view digest,
+                                    std::string_view extension);
 
   // Path of an artifact, its time of use renewed; NotFound when it is not here.
   absl::StatusOr<std::string> Find(std::string_view digest, std::string_view extension);

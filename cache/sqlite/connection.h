@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connection and Statement: SQLite with Status, and the only place where SQLite's errors become
+// ours. Knows no table. Neither is thread-safe: whoever owns a Connection guards it, and its
+// Statements, with one mutex.
+#ifndef PHOBOS_CACHE_SQLITE_CONNECTION_H_
+#define PHOBOS_CACHE_SQLITE_CONNECTION_H_
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace phobos::cache {
+
+// A parameter that is bytes, not text.
+struct Blob {
+  std::string_view bytes;
+};
+
+// One prepared statement. Lives no longer than its Connection.
+class Statement {
+ public:
+  // Starts over with these values for ?1, ?2, ...; text and blobs are copied. Internal: a value too
+  // many.
+  template <typename... Values>
+  absl::Status Start(const Values&... values);
+
+  // Start, then to the end; rows are not looked at. For statements that write.
+  template <typename... Values>
+  absl::Status Run(const Values&... values);
+
+  // The next row: false when there is none. Errors: as Connection::Execute.
+  absl::StatusOr<bool> Next();
+
+  // Ends the read early, so that it holds no lock on the database. Done by itself at the last row.
+  void Reset() { sqlite3_reset(statement_.get()); }
+
+  // Column `i` of the row, from 0. REQUIRES: Next() gave true.
+  int64_t Int(int i) const { return sqlite3_column_int64(statement_.get(), i); }
+  std::string Text(int i) const;  // of a text or a blob
+
+  // Takes over every column of `row`'s present row as ?1, ?2, ...
+  absl::Status RunWithRow(const Statement& row);
+
+ private:
+  friend class Connection;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  explicit Statement(sqlite3_stmt* statement) : statement_(statement) {}
+  absl::Status Bind(int i, int64_t value);
+  absl::Status Bind(int i, std::string_view text);
+  absl::Status Bind(int i, Blob blob);
+  absl::Status Check(int result, std::string_view call) const;
+
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+class Connection {
+ public:
+  enum class Mode {
+    kReadWrite,  // made when missing
+    kReadOnly,
+    kImmutable,  // without locks or a log: for a folder that cannot be written to
+  };
+  // Nothing is read from the file yet, so a damaged one opens. Errors: as Execute.
+  static absl::StatusOr<Connection> Open(const std::string& path, Mode mode);
+
+  // Runs statements separated by ';'. Errors: Unavailable (full or read-only disk, I/O error,
+  // locked for 5 s), DataLoss (no database, or a damaged one), ResourceExhausted (no memory), else
+  // Internal. The message has SQLite's words.
+  absl::Status Execute(std::string_view sql);
+  absl::StatusOr<Statement> Prepare(std::string_view sql);
+  // The first column of the first row. NotFound: there is no row.
+  absl::StatusOr<int64_t> Ask(std::string_view sql);
+  absl::StatusOr<std::string> AskText(std::string_view sql);
+
+  int64_t last_insert_id() const { return sqlite3_last_insert_rowid(database_.get()); }
+  bool read_only() const { return sqlite3_db_readonly(database_.get(), "main") == 1; }
+  bool in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const { sqlite3_close_v2(database); }
+  };
+  explicit Connection(sqlite3* database) : database_(database) {}
+
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+// A write transaction that rolls back unless Commit succeeded.
+class Transaction {
+ public:
+  static absl::StatusOr<Transaction> Begin(Connection& connection);
+  ~Transaction();
+  Transaction(Transaction&& other) noexcept : connection_(other.connection_) {
+    other.connection_ = nullptr;
+  }
+  Transaction& operator=(Transaction&&) = delete;
+
+  absl::Status Commit();
+
+ private:
+  explicit Transaction(Connection& connection) : connection_(&connection) {}
+  Connection* connection_;
+};
+
+template <typename... Values>
+absl::Status Statement::Start(const Values&... values) {
+  Reset();
+  int i = 0;
+  absl::Status status;
+  const auto bind = [&](const auto& value) {
+    if (++i; status.ok()) status = Bind(i, value);
+  };
+  (bind(values), ...);
+  return status;
+}
+
+template <typename... Values>
+absl::Status Statement::Run(const Values&... values) {
+  absl::Status status = Start(values...);
+  while (status.ok()) {
+    const absl::StatusOr<bool> row = Next();
+    status = row.status();
+    if (!row.ok() || !*row) break;
+  }
+  Reset();
+  return status;
+}
+
+}  // namespace phobos::cache
+
+#endif  // PHOBOS_CACHE_SQLITE_CONNECTION_H_
