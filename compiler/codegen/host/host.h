@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tile IR to a shared object for the host chip, by LLVM and lld, both behind this door: no other room sees their types.
-// Any thread; compilations run in parallel (each with its own LLVM context), linking is serialized inside.
+// Tile IR to a shared object for the host chip, by LLVM and lld, both behind this door: no other
+// room sees their types. Any thread; compilations run in parallel (each with its own LLVM context),
+// linking is serialized inside.
 #ifndef PHOBOS_COMPILER_CODEGEN_HOST_HOST_H_
 #define PHOBOS_COMPILER_CODEGEN_HOST_HOST_H_
 
@@ -22,18 +23,19 @@ struct Chip {
   int vector_bytes = 32;              // width of one vector: 32 or 64
 };
 
-// `name` as given to --chip; "native" is this machine's x86-64 level ("x86-64-v4" where it has AVX-512 F, BW, CD, DQ,
-// VL). InvalidArgument lists the names there are, and says when the machine is below x86-64-v3.
+// `name` as given to --chip; "native" is this machine's x86-64 level ("x86-64-v4" where it has
+// AVX-512 F, BW, CD, DQ, VL). InvalidArgument lists the names there are, and says when the machine
+// is below x86-64-v3.
 absl::StatusOr<Chip> ResolveChip(std::string_view name);
 
 struct Artifact {
   std::string shared_object;  // the file's bytes
-  std::string entry;          // symbol; the ABI is at Artifact in proto/phobos/compiler/v1/manifest.proto
+  std::string entry;  // symbol; the ABI is at Artifact in proto/phobos/compiler/v1/manifest.proto
   int64_t scratch_bytes = 0;
 };
 
-// Errors: Unimplemented for an op that this back end does not lower; Internal for a fault of the compiler, LLVM or lld.
-// REQUIRES: function passes ir::Verify.
+// Errors: Unimplemented for an op that this back end does not lower; Internal for a fault of the
+// compiler, LLVM or lld. REQUIRES: function passes ir::Verify.
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip);
 
 // What of this back end changes the code it makes: LLVM's version and a number of ours.

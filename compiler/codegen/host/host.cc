@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/host/host.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/codegen/host/kernel.h"
+#include "compiler/codegen/host/link.h"
+#include "compiler/codegen/host/machine.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+
+namespace phobos::compiler::host {
+namespace {
+
+// Raised with every change of the code that is made for some function.
+constexpr int kCodeVersion = 1;
+
+// OK, or Unimplemented for the first op that is not lowered.
+absl::Status CheckLowered(const ir::Block& block) {
+  for (const ir::Op& op : block) {
+    if (op.opcode >= ir::Opcode::kExp && op.opcode <= ir::Opcode::kSigmoid &&
+        op.opcode != ir::Opcode::kSqrt) {
+      return absl::UnimplementedError(
+          absl::StrCat("line ", op.line, ": the host chip does not lower this built-in"));
+    }
+    for (const ir::Block& region : op.regions) RETURN_IF_ERROR(CheckLowered(region));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Chip& chip) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip));
+  llvm::LLVMContext context;
+  llvm::Module module("kernel", context);
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple().str());
+  Artifact artifact;
+  artifact.entry = EntryName(function);
+  artifact.scratch_bytes = EmitKernel(function, chip, module);
+  ASSIGN_OR_RETURN(const std::string object, MakeObject(module, *machine));
+  ASSIGN_OR_RETURN(artifact.shared_object, LinkSharedObject(object));
+  return artifact;
+}
+
+}  // namespace
+
+absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
+  RETURN_IF_ERROR(CheckLowered(function.body));
+  // LLVM ends the process on what it takes for its own fault. This brings the thread back instead.
+  llvm::CrashRecoveryContext::Enable();
+  llvm::CrashRecoveryContext net;
+  absl::StatusOr<Artifact> result = absl::InternalError("");
+  if (net.RunSafely([&] { result = CompileUnguarded(function, chip); })) return result;
+  return absl::InternalError(absl::StrCat("LLVM or lld crashed (code ", net.RetCode,
+                                          ") while compiling kernel ", function.name));
+}
+
+std::string Fingerprint() {
+  return absl::StrCat("llvm ", LLVM_VERSION_STRING, ", host code ", kCodeVersion);
+}
+
+}  // namespace phobos::compiler::host

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LLVM's side of a compilation: the target machine of a chip, the short list of IR passes, and
+// object code. One thread a module; several threads at once.
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_MACHINE_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_MACHINE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/host/host.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace phobos::compiler::host {
+
+// A machine for position independent x86-64 Linux code of `chip`, which floats never contract for.
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Chip& chip);
+
+// Runs the passes over `module` and makes an ELF object of it. Internal: the module is malformed
+// (with the verifier's words), or LLVM said that it could not do something.
+absl::StatusOr<std::string> MakeObject(llvm::Module& module, llvm::TargetMachine& machine);
+
+}  // namespace phobos::compiler::host
+
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_MACHINE_H_
