@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a call's arguments to what a launch needs: addresses, scalar bits, extents.
+
+`Signature.bind` checks everything and explains what is wrong. The fast path of a launch (_kernel.py) does the same work
+unchecked for arguments that look like ones that `bind` has accepted.
+"""
+
+import math
+import struct
+import sys
+
+from ._errors import ArgumentError
+from ._types import DTYPES
+
+# struct codes of memoryview formats, native sizes on the platforms that we run on.
+_FORMATS = {
+    "e": "f16", "f": "f32", "d": "f64", "b": "i8", "h": "i16", "i": "i32", "l": "i64", "q": "i64",
+    "B": "u8", "H": "u16", "I": "u32", "L": "u64", "Q": "u64", "?": "bool",
+}  # fmt: skip
+
+
+class Parameter:
+    """One parameter of a kernel, as phobos-compile describes it."""
+
+    __slots__ = ("name", "dtype", "is_tensor", "dims", "is_read", "is_written")
+
+    def __init__(self, record):
+        self.name = record["name"]
+        self.dtype = DTYPES[record["dtype"]]
+        self.is_tensor = record.get("is_tensor", False)
+        self.dims = [one.get("extent") or int(one.get("literal", 0)) for one in record.get("dims", ())]
+        self.is_read = record.get("is_read", False)
+        self.is_written = record.get("is_written", False)
+
+    def __repr__(self):
+        if self.is_tensor:
+            return f"{self.name}: ph.tensor[{self.dtype!r}][{', '.join(map(str, self.dims))}]"
+        return f"{self.name}: {self.dtype!r}"
+
+
+class Binding:
+    """Arguments that fit. `values` are what a launch takes; `kept` must outlive the launch.
+
+    shapes: one a parameter, () for a scalar.
+    """
+
+    __slots__ = ("values", "extents", "shapes", "kept")
+
+    def __init__(self, values, extents, shapes, kept):
+        self.values = values
+        self.extents = extents
+        self.shapes = shapes
+        self.kept = kept
+
+
+class Tensor:
+    """What an array argument says of itself."""
+
+    __slots__ = ("address", "shape", "type_name", "strides", "is_readonly", "kept")
+
+    def __init__(self, address, shape, type_name, strides, is_readonly, kept):
+        self.address = address
+        self.shape = shape
+        self.type_name = type_name  # of the language where it has one, else the array's own name for it
+        self.strides = strides  # bytes; None when C-contiguous
+        self.is_readonly = is_readonly
+        self.kept = kept
+
+
+class Signature:
+    """A kernel's parameters and extents. Immutable; any thread."""
+
+    def __init__(self, kernel, parameters, extents):
+        self.kernel = kernel
+        self.parameters = parameters
+        self.extents = extents  # names, in the order of the tuner's lists
+        self.names = [parameter.name for parameter in parameters]
+        self.packer = struct.Struct(
+            "<" + "".join("Q" if parameter.is_tensor else parameter.dtype.pack for parameter in parameters)
+        )
+        # Scalars that struct does not convert as the language does: (position, parameter).
+        self.converted = [
+            (i, p) for i, p in enumerate(parameters) if not p.is_tensor and p.dtype.name in ("bool", "bf16")
+        ]
+
+    def ordered(self, positional, named):
+        """The arguments in the order of the parameters."""
+        names = self.names
+        if len(positional) > len(names):
+            raise self._error(f"takes {len(names)} arguments ({', '.join(names)}), got {len(positional)}")
+        values = dict(zip(names, positional))
+        for name, value in named.items():
+            if name not in names:
+                raise self._error(f"has no parameter {name!r}; its parameters are {', '.join(names)}")
+            if name in values:
+                raise self._error(f"got {name!r} twice")
+            values[name] = value
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise self._error(f"lacks {', '.join(missing)}; its parameters are {', '.join(names)}")
+        return tuple(values[name] for name in names)
+
+    def bind(self, arguments):
+        """Checks every argument (in the order of the parameters). Raises ArgumentError."""
+        values, shapes, kept = [], [], []
+        bound = {}  # extent -> (value, who said so)
+        for parameter, argument in zip(self.parameters, arguments):
+            if not parameter.is_tensor:
+                values.append(self.scalar(parameter, argument))
+                shapes.append(())
+                continue
+            tensor = self._tensor(parameter, argument)
+            self._check_dims(parameter, tensor.shape, bound)
+            values.append(tensor.address)
+            shapes.append(tuple(tensor.shape))
+            kept.append(tensor.kept)
+        return Binding(values, tuple(bound[name][0] for name in self.extents), shapes, kept)
+
+    def pack(self, values):
+        """The values of a binding as slots of 8 bytes."""
+        return self.packer.pack(*values)
+
+    def _error(self, message, remedy=""):
+        return ArgumentError(message, kernel=self.kernel, reason="bad_argument", remedy=remedy)
+
+    def _tensor(self, parameter, argument):
+        tensor = describe(argument)
+        name = parameter.name
+        if tensor is None:
+            raise self._not_an_array(parameter, argument)
+        if tensor.type_name != parameter.dtype.name:
+            is_bits = parameter.dtype.name == "bf16" and tensor.type_name == "u16"
+            if not is_bits:
+                raise self._error(
+                    f"{name} is {parameter.dtype!r} in the kernel and {tensor.type_name} in the array",
+                    _dtype_remedy(parameter),
+                )
+        if tensor.strides is not None:
+            raise self._error(
+                f"{name} is not contiguous in row-major order: shape {tuple(tensor.shape)}, strides "
+                f"{tuple(tensor.strides)} bytes",
+                f"Pass numpy.ascontiguousarray({name}).",
+            )
+        if parameter.is_written and tensor.is_readonly:
+            raise self._error(f"{name} is written by the kernel, and the array is read-only", "Pass a writable array.")
+        if tensor.address % parameter.dtype.itemsize and 0 not in tensor.shape:
+            raise self._error(
+                f"{name} starts at an address that is no multiple of {parameter.dtype.itemsize}, its element's size",
+                f"Pass a copy: {name}.copy().",
+            )
+        return tensor
+
+    def _not_an_array(self, parameter, argument):
+        if hasattr(argument, "__cuda_array_interface__"):
+            text, remedy = "is on a GPU, and this kernel runs on the host chip", "Copy it to the host first."
+        elif hasattr(argument, "numpy"):
+            text, remedy = f"is a {_type_of(argument)}", f"Pass {parameter.name}.numpy()."
+        else:
+            text = f"is a {_type_of(argument)}, which is no array"
+            remedy = "Pass a NumPy array or an object with the buffer protocol."
+        return self._error(f"{parameter.name} {text}; the kernel declares {parameter!r}", remedy)
+
+    def _check_dims(self, parameter, shape, bound):
+        if len(shape) != len(parameter.dims):
+            raise self._error(f"{parameter.name} has rank {len(shape)}, shape {tuple(shape)}; the kernel declares {parameter!r}")
+        for axis, (dim, size) in enumerate(zip(parameter.dims, shape)):
+            where = f"{parameter.name}.shape[{axis}]"
+            if isinstance(dim, int):
+                if size != dim:
+                    raise self._error(f"{where} is {size}; the kernel declares {parameter!r}")
+            elif bound.setdefault(dim, (size, where))[0] != size:
+                raise self._error(f"{dim} is {bound[dim][0]} by {bound[dim][1]} and {size} by {where}")
+
+    def scalar(self, parameter, value):
+        """The value as struct packs it. Raises ArgumentError."""
+        dtype = parameter.dtype
+        try:
+            if dtype.name == "bool":
+                return _as_bool(value)
+            if dtype.name == "bf16":
+                return bf16_bits(value)
+            struct.pack("<" + dtype.pack, value)
+        except OverflowError:
+            raise self._error(f"{parameter.name} = {value!r} does not fit {dtype!r}") from None
+        except (struct.error, TypeError, ValueError):
+            if isinstance(value, int) and dtype.name != "bool":
+                low, high = _limits(dtype)
+                raise self._error(f"{parameter.name} = {value} does not fit {dtype!r} ({low} to {high})") from None
+            wanted = "a number" if dtype.name in ("f16", "bf16", "f32", "f64") else "an integer"
+            if dtype.name == "bool":
+                wanted = "True or False"
+            raise self._error(f"{parameter.name} is {dtype!r}: it takes {wanted}, not {value!r}") from None
+        return value
+
+
+def describe(argument):
+    """What an array or buffer says of itself, or None for anything else."""
+    interface = getattr(argument, "__array_interface__", None)
+    if interface is not None and interface.get("data") is not None:
+        address, is_readonly = interface["data"]
+        return Tensor(
+            address, interface["shape"], _name_of(interface["typestr"], argument), interface.get("strides"), is_readonly, argument
+        )
+    try:
+        view = memoryview(argument)
+    except TypeError:
+        return None
+    strides = None if view.c_contiguous else view.strides
+    code = view.format.lstrip("@=<") if view.format else "B"
+    name = _FORMATS.get(code, f"of format {view.format!r}")
+    address = _address_of(view) if strides is None else 0
+    return Tensor(address, view.shape, name, strides, view.readonly, view)
+
+
+def _name_of(typestr, argument):
+    for dtype in DTYPES.values():
+        if dtype.typestr == typestr and dtype.name != "bf16":
+            return dtype.name
+    own = str(getattr(argument, "dtype", typestr))
+    return "bf16" if own == "bfloat16" else own
+
+
+def _address_of(view):
+    import ctypes
+
+    class PyBuffer(ctypes.Structure):
+        _fields_ = [("buf", ctypes.c_void_p), ("rest", ctypes.c_byte * 256)]
+
+    buffer = PyBuffer()
+    api = ctypes.pythonapi
+    api.PyObject_GetBuffer(ctypes.py_object(view), ctypes.byref(buffer), 0)
+    address = buffer.buf or 0
+    api.PyBuffer_Release(ctypes.byref(buffer))
+    return address
+
+
+def _dtype_remedy(parameter):
+    if parameter.dtype.name == "bf16":
+        return f"Pass ph.to_bf16({parameter.name}), or an array of ml_dtypes.bfloat16."
+    kind = {"f": "float", "i": "int", "u": "uint"}.get(parameter.dtype.name[0])
+    name = f"{kind}{8 * parameter.dtype.itemsize}" if kind else "bool"
+    return f'Pass {parameter.name}.astype("{name}").'
+
+
+def _type_of(value):
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _limits(dtype):
+    bits = 8 * dtype.itemsize
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.name[0] == "i" else (0, (1 << bits) - 1)
+
+
+def _as_bool(value):
+    numpy = sys.modules.get("numpy")
+    if isinstance(value, bool) or (numpy is not None and isinstance(value, numpy.bool_)):
+        return bool(value)
+    if isinstance(value, int) and value in (0, 1):
+        return value == 1
+    raise ValueError
+
+
+def bf16_bits(value):
+    """The bits of a number as bf16, rounded once to nearest even. Raises OverflowError where it does not fit."""
+    number = float(value)
+    if number != number:
+        return 0x7FC0
+    magnitude = abs(number)
+    if magnitude != math.inf:
+        # bf16 has 8 significant bits and the exponents of f32: round the multiple of its unit, as an integer.
+        unit = max(math.frexp(magnitude)[1] - 8, -133)
+        magnitude = math.ldexp(round(math.ldexp(magnitude, -unit)), unit)
+    bits = struct.unpack("<I", struct.pack("<f", magnitude))[0] >> 16
+    return bits | 0x8000 if math.copysign(1.0, number) < 0 else bits

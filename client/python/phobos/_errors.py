@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one family of exceptions that this package raises.
+
+Each carries the kernel's name, the key ("N=1024"), a short reason in lower case ("no_winner", "bad_source"; empty when
+there is none to tell apart by) and a remedy, one sentence. str() shows all of it.
+"""
+
+
+class PhobosError(Exception):
+    """Base of every error of this package."""
+
+    def __init__(self, message, *, kernel="", key="", reason="", remedy="", variants=()):
+        super().__init__(message)
+        self.message = message
+        self.kernel = kernel
+        self.key = key
+        self.reason = reason
+        self.remedy = remedy
+        self.variants = list(variants)
+
+    def __str__(self):
+        where = self.kernel + (f" at {self.key}" if self.key else "")
+        text = f"{where}: {self.message}" if where else self.message
+        for variant in self.variants:
+            text += f"\n  {variant.label()}: {variant.status}: {variant.reason}"
+        if self.remedy and self.remedy not in text:
+            text += f"\n{self.remedy}"
+        return text
+
+    def __reduce__(self):
+        fields = ("message", "kernel", "key", "reason", "remedy", "variants")
+        return _rebuild, (type(self), {name: getattr(self, name) for name in fields})
+
+
+def _rebuild(kind, fields):
+    return kind(fields.pop("message"), **fields)
+
+
+class KernelSourceError(PhobosError):
+    """The kernel's text, its decorators or its annotations are wrong, or the text cannot be found."""
+
+
+class NotInKernelError(PhobosError, TypeError):
+    """A name of the kernel language was used by Python itself, outside a kernel."""
+
+
+class LaunchError(PhobosError):
+    """A launch was refused: the grid, a broken promise, a race, or no admissible variant."""
+
+
+class ArgumentError(LaunchError, TypeError, ValueError):
+    """An argument does not fit its parameter."""
+
+
+class TuneError(PhobosError):
+    """A tune failed; `variants` says what became of each variant when that is the cause."""
+
+
+class ReferenceFailedError(TuneError):
+    """The reference raised, or returned something that cannot be the expected outputs."""
+
+
+class TuneCancelledError(TuneError):
+    """The tune was cancelled, or a timeout ended it."""
+
+
+class DaemonError(PhobosError):
+    """The daemon or libphobos.so cannot be reached, or refused the call."""
+
+
+class UnsupportedError(PhobosError, NotImplementedError):
+    """This version cannot do that yet."""
+
+
+class PhobosWarning(UserWarning):
+    """Something a user should know that stops nothing."""

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel: what @ph.kernel makes of a function. Launches, tunes, gives Results. Any thread; a forked child may go on."""
+
+import os
+import sys
+import threading
+import weakref
+from functools import partial
+from struct import Struct
+from struct import error as StructError
+
+from ._errors import ArgumentError, KernelSourceError, LaunchError, PhobosWarning, TuneError
+from ._source import text_of
+
+_GRID = Struct("<qqq")
+_ONES = {1: (1, 1), 2: (1,), 3: ()}  # what a grid of so many sides lacks
+_LOOK_AGAIN = 101
+_TRIES = 8  # plans in a row that may turn out to be out of date before a launch gives up
+
+_kernels = weakref.WeakSet()  # what a forked child gives new locks: those that other threads held stay held in it
+_listeners = []
+
+
+def on_tune(callback):
+    """Calls callback(result) after every tune of this process, in the thread that asked for it; not for stored Results.
+
+    Gives a function that ends this.
+    """
+    _listeners.append(callback)
+    return lambda: _listeners.remove(callback)
+
+
+class _Plan:
+    """A variant that is loaded for one set of extents; freed with its last user."""
+
+    __slots__ = ("handle", "meta", "_free")
+
+    def __init__(self, handle, meta, free):
+        self.handle = handle
+        self.meta = meta
+        self._free = free
+
+    def __del__(self):
+        self._free(self.handle)
+
+
+class _Description:
+    """What phobos-compile says of a kernel, as far as this package needs it."""
+
+    def __init__(self, record):
+        from ._arguments import Parameter, Signature
+
+        self.kernel = record["kernel"]
+        self.extents = list(record.get("extents", ()))
+        self.key = list(record.get("key", ()))
+        self.signature = Signature(self.kernel, [Parameter(one) for one in record.get("parameters", ())], self.extents)
+        self.settings = {int(one.get("index", 0)): one.get("settings", {}) for one in record.get("variants", ())}
+
+
+class Kernel:
+    """A kernel of the file that defines it.
+
+    kernel[grid](*arguments) launches and returns when the launch is done. The grid is a tuple of 1 to 3 numbers, or a
+    function that gets a read-only mapping of constants and extents and returns one.
+    """
+
+    def __init__(self, function, key, reference, rtol, atol, flush_l2):
+        self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+        self.key = key
+        self.reference = reference
+        self._tolerance = (rtol, atol)
+        self._flush_l2 = flush_l2
+        self._path = function.__code__.co_filename
+        try:
+            self._source, self._source_error = text_of(function), None
+        except KernelSourceError as error:  # raised when the kernel is used: defining it harms nobody
+            self._source, self._source_error = None, error
+        self._description = None
+        self._handle = None
+        self._kinds = None  # whether each parameter is a tensor; set with the description
+        self._plans = {}  # extents -> _Plan
+        self._known = {}  # what accepted arguments say of themselves -> _Plan
+        self._renew_locks()
+        _kernels.add(self)
+
+    def _renew_locks(self):
+        self._lock = threading.Lock()  # guards changes of _plans, _known and _turns, and opening
+        self._turns = {}  # extents -> lock of the thread that prepares a plan for them
+
+    def __repr__(self):
+        return f"<phobos kernel {self.__module__}.{self.__qualname__}>"
+
+    def __call__(self, *arguments, **named):
+        raise ArgumentError(
+            "a kernel is launched over a grid", kernel=self.__name__, reason="bad_argument",
+            remedy=f"Write {self.__name__}[grid](...).",
+        )  # fmt: skip
+
+    def __getitem__(self, grid):
+        return partial(self._launch, grid)
+
+    def tune(
+        self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, force=False, **named
+    ):  # fmt: skip
+        """Tunes at these arguments' extents, or gives the current Result where it was made with the same options.
+
+        reference, rtol, atol, flush_l2: as on @ph.kernel, whose values they replace in this call. force: only a Result
+        newer than the one seen last will do. The arguments are left as they are. From then on launches of this process
+        at this key take the Result's winner. Raises TuneError, with every variant's reason, where no variant passed.
+        """
+        import ctypes
+
+        tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, force)
+        result = ctypes.c_void_p()
+        tuning.run("phobos_kernel_tune", self._handle, ctypes.byref(tuning.request), ctypes.byref(result), None)
+        return self._finish(result)
+
+    def warm(self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named):
+        """As tune, at low priority and without waiting: returns as soon as the daemon has all it needs."""
+        import ctypes
+
+        tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, False)
+        tuning.run("phobos_kernel_warm", self._handle, ctypes.byref(tuning.request))
+        self._tell_notes()
+
+    def result(self, **extents):
+        """The current Result at a key, add.result(N=1024), or None. Never tunes."""
+        import ctypes
+
+        from ._library import MISS, library
+
+        description = self._described()
+        unknown = [name for name in extents if name not in description.extents]
+        missing = [name for name in description.key if name not in extents]
+        if unknown or missing:
+            wrong = f"{unknown[0]!r} is no extent" if unknown else f"{missing[0]!r} is part of the key and missing"
+            raise self._argument_error(f"{wrong}; the key is ({', '.join(description.key)})")
+        values = (ctypes.c_int64 * len(description.extents))(*(extents.get(name, 0) for name in description.extents))
+        result = ctypes.c_void_p()
+        code = library().waiting_call(
+            "phobos_kernel_result", self._handle, values, len(values), ctypes.byref(result)
+        )
+        return None if code == MISS else self._taken(result)
+
+    def adopt(self, result):
+        """Gives the daemon a Result made elsewhere, for example by rank 0, and launches its winner from now on."""
+        from ._library import library
+
+        self._described()
+        library().waiting_call("phobos_kernel_adopt", self._handle, result.message, len(result.message))
+        self._tell_notes()
+
+    # The fast path of a launch. Everything that could be wrong falls through to _launch_checked, which explains it.
+    def _launch(self, grid, /, *arguments, stream=None, **named):
+        kinds = self._kinds
+        if named or stream is not None or kinds is None or len(arguments) != len(kinds):
+            return self._launch_checked(grid, arguments, named, stream)
+        known, values = [], []
+        try:
+            for argument, is_tensor in zip(arguments, kinds):
+                if is_tensor:
+                    said = argument.__array_interface__
+                    address, is_readonly = said["data"]
+                    values.append(address)
+                    known.append((said["shape"], said["typestr"], is_readonly, said["strides"]))
+                else:
+                    values.append(argument)
+            plan = self._known[tuple(known)]
+            for i, convert in self._converted:
+                values[i] = convert(values[i])
+            sides = grid(plan.meta) if callable(grid) else grid
+            if type(sides) is not tuple:
+                sides = (sides,)
+            sides = _GRID.pack(*sides, *_ONES[len(sides)])
+            code = self._run(plan.handle, self._pack(*values), sides, None)
+            if code == _LOOK_AGAIN:
+                self._forget(plan)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, StructError):
+            code = -1
+        if code:
+            self._launch_checked(grid, arguments, named, stream)
+
+    def _launch_checked(self, grid, arguments, named, stream):
+        from ._library import LOOK_AGAIN, library
+        from ._tuning import sides_of
+
+        signature = self._described().signature
+        if stream is not None:
+            raise self._argument_error("streams belong to GPUs, and this kernel runs on the host chip")
+        arguments = signature.ordered(arguments, named)
+        binding = signature.bind(arguments)
+        packed = signature.pack(binding.values)
+        for _ in range(_TRIES):
+            plan = self._plans.get(binding.extents) or self._prepare(binding, grid)
+            if plan is None:
+                return
+            self._remember(arguments, plan)
+            sides = _GRID.pack(*sides_of(grid, plan.meta))
+            if library().call("phobos_plan_launch", plan.handle, packed, sides) != LOOK_AGAIN:
+                return
+            self._forget(plan)
+        raise LaunchError("what to launch changed again and again while it was looked up", kernel=self.__name__)
+
+    def _described(self):
+        """The description; opens the kernel at the first call."""
+        if self._description is not None:
+            return self._description
+        if self._source_error is not None:
+            raise self._source_error
+        from ._library import library
+
+        with self._lock:
+            if self._description is None:
+                handle = library().open_kernel(self._source, self._path, self.__name__)
+                weakref.finalize(self, library().free_kernel, handle).atexit = False
+                description = _Description(library().take_text("phobos_kernel_describe_json", handle))
+                signature = description.signature
+                self._handle = handle
+                self._run = library().launch
+                self._pack = signature.packer.pack
+                self._converted = [(i, partial(signature.scalar, p)) for i, p in signature.converted]
+                self._kinds = [parameter.is_tensor for parameter in signature.parameters]
+                self._description = description
+        return self._description
+
+    def _tuning(self, grid, arguments, named, reference, rtol, atol, flush_l2, force):
+        description = self._described()
+        binding = description.signature.bind(description.signature.ordered(arguments, named))
+        if reference is None and self.reference is None:
+            raise TuneError(
+                "there is no reference to check variants against", kernel=self.__name__, reason="bad_argument",
+                remedy="Give reference=f, here or on @ph.kernel.",
+            )  # fmt: skip
+        if self._is_empty(grid, binding):
+            raise TuneError("the grid is empty, so there is nothing to tune", kernel=self.__name__, reason="bad_argument")
+        return self._request(grid, binding, reference, rtol, atol, flush_l2, force)
+
+    def _request(self, grid, binding, reference=None, rtol=None, atol=None, flush_l2=None, force=False):
+        from ._library import library
+        from ._tuning import Options, Tuning
+
+        options = Options(
+            self._tolerance[0] if rtol is None else rtol,
+            self._tolerance[1] if atol is None else atol,
+            self._flush_l2 if flush_l2 is None else flush_l2,
+            force,
+        )
+        return Tuning(library(), self._description, binding, grid, reference or self.reference, options)
+
+    def _is_empty(self, grid, binding):
+        """Whether the grid has no block, whichever variant is taken."""
+        from ._tuning import meta_of, sides_of
+
+        for settings in self._description.settings.values():
+            try:
+                if 0 not in sides_of(grid, meta_of(settings, self._description.extents, binding.extents)):
+                    return False
+            except Exception:  # the tune reports it as that variant's grid_error, a launch raises it
+                return False
+        return bool(self._description.settings)
+
+    def _prepare(self, binding, grid):
+        """The plan for a launch; tunes where that is the rule. None: the grid is empty, nothing is to be launched."""
+        with self._lock:
+            turn = self._turns.setdefault(binding.extents, threading.Lock())
+        with turn:
+            plan = self._plans.get(binding.extents)
+            if plan is None and not self._is_empty(grid, binding):
+                plan = self._ask(binding, grid)
+                with self._lock:
+                    self._plans[binding.extents] = plan
+            return plan
+
+    def _ask(self, binding, grid):
+        import ctypes
+
+        from ._library import library
+        from ._tuning import meta_of
+
+        plan, result = ctypes.c_void_p(), ctypes.c_void_p()
+        tuning = self._request(grid, binding)
+        request = ctypes.byref(tuning.request) if self.reference is not None else None
+        tuning.run(
+            "phobos_kernel_prepare", self._handle, *tuning.extents, None, request, ctypes.byref(plan), ctypes.byref(result)
+        )
+        if result:
+            self._tell_left_out(self._finish(result))
+        self._tell_notes()
+        settings = library().take_text("phobos_plan_json", plan).get("settings", {})
+        meta = meta_of(settings, self._description.extents, binding.extents)
+        return _Plan(plan.value, meta, library().free_plan)
+
+    def _remember(self, arguments, plan):
+        """Lets the fast path take the plan for arguments that say the same of themselves."""
+        known = []
+        for argument, is_tensor in zip(arguments, self._kinds):
+            if is_tensor:
+                said = getattr(argument, "__array_interface__", None)
+                if said is None or "strides" not in said:
+                    return
+                known.append((said["shape"], said["typestr"], said["data"][1], said["strides"]))
+        with self._lock:
+            self._known[tuple(known)] = plan
+
+    def _forget(self, plan):
+        with self._lock:
+            for plans in (self._plans, self._known):
+                for name in [name for name, one in plans.items() if one is plan]:
+                    del plans[name]
+
+    def _taken(self, handle):
+        from ._library import library
+        from ._result import Result
+
+        record, message = library().take_result(handle)
+        return Result(record, message)
+
+    def _finish(self, handle):
+        """The Result of a tune that ended well, after telling the listeners."""
+        result = self._taken(handle)
+        self._tell_notes()
+        if not result.cached:
+            for listener in list(_listeners):
+                listener(result)
+        return result
+
+    def _tell_left_out(self, result):
+        """One line a reason on stderr."""
+        from ._display import first_line, pairs_text
+
+        reasons = {}
+        for variant in result.variants:
+            if not variant.is_timed:
+                reasons.setdefault((variant.status, first_line(variant.reason)), []).append(variant.label())
+        for (status, reason), labels in reasons.items():
+            names = ", ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
+            where = f"{result.kernel} at {pairs_text(result.key)}" if result.key else result.kernel
+            print(f"phobos: {where}: left out {names}: {status}: {reason}", file=sys.stderr)
+
+    def _tell_notes(self):
+        import warnings
+
+        from ._library import library
+
+        for note in library().take_notes():
+            warnings.warn(note, PhobosWarning, stacklevel=2)
+
+    def _argument_error(self, message):
+        return ArgumentError(message, kernel=self.__name__, reason="bad_argument")
+
+
+def _renew_locks():
+    for kernel in _kernels:
+        kernel._renew_locks()
+
+
+os.register_at_fork(after_in_child=_renew_locks)

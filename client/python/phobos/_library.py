@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libphobos.so through ctypes: one function a call of client/c/phobos.h, errors as exceptions of this package.
+
+The library is loaded, and the process's one client opened, when the first kernel is used. Any thread; a forked child may
+go on using everything here.
+"""
+
+import ctypes
+import os
+import signal
+import threading
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+
+from . import _errors
+
+OK, CANCELLED, INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, UNAVAILABLE = 0, 1, 3, 7, 8, 12, 14
+MISS, LOOK_AGAIN = 100, 101
+
+InterruptedFunction = CFUNCTYPE(c_int, c_void_p)
+WarnFunction = CFUNCTYPE(None, c_void_p, c_char_p)
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("code", c_int32)] + [
+        (name, c_char_p) for name in ("reason", "message", "kernel", "key", "remedy", "variants_json")
+    ]
+
+
+class ClientOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("socket", c_char_p),
+        ("daemon", c_char_p),
+        ("client_name", c_char_p),
+        ("no_autostart", c_int32),
+        ("threads", c_int32),
+        ("interrupted", InterruptedFunction),
+        ("warn", WarnFunction),
+        ("user", c_void_p),
+    ]
+
+
+class ProgressReport(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("phase", c_char_p),
+        ("done", c_int32),
+        ("total", c_int32),
+        ("best_ns", c_int64),
+        ("best_variant", c_int32),
+        ("queue_position", c_int32),
+        ("estimate_ms", c_int64),
+        ("elapsed_ms", c_int64),
+        ("leads", c_int32),
+    ]
+
+
+GridFunction = CFUNCTYPE(c_int, c_void_p, c_int32, c_char_p, POINTER(c_int64), c_void_p)
+ReferenceFunction = CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, c_void_p)
+ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(ProgressReport))
+
+
+class TuneRequest(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", c_size_t),
+        ("extents", c_void_p),
+        ("extent_count", c_int32),
+        ("value_count", c_int32),
+        ("values", c_char_p),
+        ("grid", GridFunction),
+        ("reference", ReferenceFunction),
+        ("progress", ProgressFunction),
+        ("user", c_void_p),
+        ("rtol", POINTER(c_double)),
+        ("atol", POINTER(c_double)),
+        ("no_flush_l2", c_int32),
+        ("tie_break", c_int32),
+        ("force", c_int32),
+        ("reserved", c_int32),
+        ("queue_timeout_ms", c_int64),
+        ("run_timeout_ms", c_int64),
+        ("upload_timeout_ms", c_int64),
+        ("reference_timeout_ms", c_int64),
+    ]
+
+
+_HANDLE, _ERROR, _OUT = c_void_p, POINTER(POINTER(Error)), POINTER(c_void_p)
+
+# Arguments of each function that returns a phobos_code; the error pointer that ends them all is added below.
+_CALLS = {
+    "phobos_client_open": (POINTER(ClientOptions), _OUT),
+    "phobos_client_hello_json": (_HANDLE, _OUT),
+    "phobos_kernel_open": (_HANDLE, c_char_p, c_size_t, c_char_p, c_char_p, c_char_p, _OUT),
+    "phobos_kernel_describe_json": (_HANDLE, _OUT),
+    "phobos_plan_launch": (_HANDLE, c_char_p, c_char_p),
+    "phobos_plan_json": (_HANDLE, _OUT),
+    "phobos_result_json": (_HANDLE, _OUT),
+    "phobos_result_bytes": (_HANDLE, _OUT, POINTER(c_size_t)),
+    "phobos_kernel_tune": (_HANDLE, POINTER(TuneRequest), _OUT, _OUT),
+    "phobos_kernel_warm": (_HANDLE, POINTER(TuneRequest)),
+    "phobos_kernel_prepare": (_HANDLE, c_void_p, c_int32, c_char_p, POINTER(TuneRequest), _OUT, _OUT),
+    "phobos_kernel_result": (_HANDLE, c_void_p, c_int32, _OUT),
+    "phobos_kernel_adopt": (_HANDLE, c_char_p, c_size_t),
+}
+_RELEASES = (
+    "phobos_error_free", "phobos_text_free", "phobos_kernel_free", "phobos_plan_free", "phobos_result_free",
+)  # fmt: skip
+
+
+class Library:
+    """The loaded library and this process's client."""
+
+    def __init__(self, path, daemon):
+        self.path = path
+        try:
+            self._functions = ctypes.CDLL(path)
+        except OSError as error:
+            raise _errors.DaemonError(f"cannot load {path}: {error}", reason="no_library", remedy=_REMEDY) from None
+        for name, arguments in _CALLS.items():
+            function = getattr(self._functions, name)
+            function.argtypes, function.restype = (*arguments, _ERROR), c_int32
+        for name in _RELEASES:
+            function = getattr(self._functions, name)
+            function.argtypes, function.restype = (c_void_p,), None
+        for name, arguments in (("phobos_sink_say", (c_void_p, c_char_p)),):
+            function = getattr(self._functions, name)
+            function.argtypes, function.restype = arguments, None
+        self._functions.phobos_version.restype = c_char_p
+        expected = self._functions.phobos_expected_set
+        expected.argtypes, expected.restype = (c_void_p, c_char_p, c_void_p, c_size_t), c_int32
+        self.launch = self._functions.phobos_plan_launch  # bare, for the fast path: gives the code, raises nothing
+        self.say = self._functions.phobos_sink_say
+        self.expect = expected
+        self._local = threading.local()
+        self._client = self._open_client(daemon)
+
+    def _open_client(self, daemon):
+        options = ClientOptions(struct_bytes=ctypes.sizeof(ClientOptions))
+        options.client_name = b"python " + (self._functions.phobos_version() or b"")
+        options.daemon = daemon.encode() if daemon else None
+        options.interrupted = self._interrupted = InterruptedFunction(lambda user: 1 if self.is_interrupted() else 0)
+        options.warn = self._warn = WarnFunction(self._note)
+        client = c_void_p()
+        self.call("phobos_client_open", ctypes.byref(options), ctypes.byref(client))
+        return client
+
+    def _note(self, user, text):
+        notes = getattr(self._local, "notes", None)
+        if notes is None:
+            notes = self._local.notes = []
+        notes.append(text.decode(errors="replace"))
+
+    def take_notes(self):
+        """What the library asked to tell the user in calls of this thread since the last time."""
+        notes, self._local.notes = getattr(self._local, "notes", None) or [], []
+        return notes
+
+    def is_interrupted(self):
+        """Whether a call of this thread should end: SIGINT came, or a callback of ours raised."""
+        guard = getattr(self._local, "guard", None)
+        return guard is not None and guard.is_set
+
+    def call(self, name, *arguments):
+        """Calls a function of the C face; gives OK, MISS or LOOK_AGAIN and raises for every other code."""
+        error = POINTER(Error)()
+        code = getattr(self._functions, name)(*arguments, ctypes.byref(error))
+        if code in (OK, MISS, LOOK_AGAIN):
+            return code
+        raise self._exception(code, error)
+
+    def waiting_call(self, name, *arguments):
+        """As call, for what may wait for the daemon: Ctrl-C ends it, and its KeyboardInterrupt is raised then."""
+        outer = getattr(self._local, "guard", None)
+        with InterruptGuard() as guard:
+            self._local.guard = guard
+            try:
+                return self.call(name, *arguments)
+            finally:
+                self._local.guard = outer
+
+    def guard(self):
+        """The InterruptGuard of this thread's waiting call."""
+        return self._local.guard
+
+    def _exception(self, code, error):
+        if not error:
+            return _errors.DaemonError(f"libphobos.so gave code {code} without an error")
+        try:
+            fields = {name: getattr(error.contents, name).decode(errors="replace") for name, _ in Error._fields_[1:]}
+        finally:
+            self._functions.phobos_error_free(error)
+        return make_exception(code, fields)
+
+    def take_text(self, name, handle):
+        """The JSON that a function of the C face gives out, parsed."""
+        import json
+
+        text = c_void_p()
+        self.waiting_call(name, handle, ctypes.byref(text))
+        try:
+            return json.loads(ctypes.string_at(text))
+        finally:
+            self._functions.phobos_text_free(text)
+
+    def open_kernel(self, source, path, name):
+        text = source.encode()
+        kernel = c_void_p()
+        self.call(
+            "phobos_kernel_open", self._client, text, len(text), path.encode(), name.encode(), None, ctypes.byref(kernel)
+        )
+        return kernel
+
+    def free_plan(self, plan):
+        self._functions.phobos_plan_free(plan)
+
+    def free_kernel(self, kernel):
+        self._functions.phobos_kernel_free(kernel)
+
+    def take_result(self, result):
+        """(record, message) of a result handle, which is freed: its JSON, parsed, and the same as protobuf bytes."""
+        try:
+            record = self.take_text("phobos_result_json", result)
+            address, size = c_void_p(), c_size_t()
+            self.call("phobos_result_bytes", result, ctypes.byref(address), ctypes.byref(size))
+            return record, ctypes.string_at(address, size.value)
+        finally:
+            self._functions.phobos_result_free(result)
+
+
+def make_exception(code, fields):
+    """The exception for an error of the C face. fields: the texts of phobos_error by name."""
+    import json
+
+    from ._result import Variant
+
+    reason = fields["reason"]
+    kinds = {
+        "bad_source": _errors.KernelSourceError,
+        "unknown_kernel": _errors.KernelSourceError,
+        "bad_argument": _errors.ArgumentError,
+        "no_winner": _errors.TuneError,
+        "out_of_memory": _errors.TuneError,
+        "timeout": _errors.TuneCancelledError,
+        "reference_failed": _errors.ReferenceFailedError,
+        "cancelled": _errors.TuneCancelledError,
+        "race": _errors.LaunchError,
+        "no_device": _errors.DaemonError,
+        "not_permitted": _errors.DaemonError,
+        "draining": _errors.DaemonError,
+        "limit": _errors.DaemonError,
+    }
+    by_code = {
+        CANCELLED: _errors.TuneCancelledError,
+        INVALID_ARGUMENT: _errors.ArgumentError,
+        PERMISSION_DENIED: _errors.DaemonError,
+        RESOURCE_EXHAUSTED: _errors.DaemonError,
+        UNIMPLEMENTED: _errors.UnsupportedError,
+        UNAVAILABLE: _errors.DaemonError,
+    }
+    kind = kinds.get(reason) or by_code.get(code) or _errors.LaunchError
+    variants = [Variant(record) for record in json.loads(fields["variants_json"] or "[]")]
+    return kind(
+        fields["message"] or f"code {code}",
+        kernel=fields["kernel"],
+        key=fields["key"],
+        reason=reason,
+        remedy=fields["remedy"],
+        variants=variants,
+    )
+
+
+class InterruptGuard:
+    """Holds SIGINT back while C waits, so that the call can be cancelled before Python's handler runs.
+
+    Python runs a signal's handler at the start of the next callback, where an exception would be lost. In the main thread
+    the handler is swapped for one that takes a note; when the guard ends, the program's own handler is called. Elsewhere
+    it only carries the exception that a callback raised.
+    """
+
+    def __init__(self):
+        self.exception = None  # what a callback of ours raised, to be raised when the call has ended
+        self._signal = None
+        self._handler = None
+
+    @property
+    def is_set(self):
+        return self._signal is not None or self.exception is not None
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if callable(handler):
+                self._handler = handler
+                signal.signal(signal.SIGINT, self._take_note)
+        return self
+
+    def _take_note(self, number, frame):
+        self._signal = (number, frame)
+
+    def run(self, function, *arguments):
+        """Runs the user's code inside a callback with the program's own handler in force; keeps what it raises."""
+        try:
+            if self._handler is None:
+                return function(*arguments)
+            signal.signal(signal.SIGINT, self._handler)
+            try:
+                return function(*arguments)
+            finally:
+                signal.signal(signal.SIGINT, self._take_note)
+        except Exception:
+            raise
+        except BaseException as exception:
+            self.exception = exception
+            raise
+
+    def __exit__(self, kind, exception, traceback):
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+        if self.exception is not None:
+            raise self.exception from None
+        if self._signal is not None:
+            self._handler(*self._signal)
+        return False
+
+
+_REMEDY = (
+    "Set PHOBOS_LIBRARY to the path of libphobos.so, or build it in the checkout: bazel build //client/c:libphobos.so"
+)
+
+
+def _paths():
+    """(libphobos.so, phobosd or None), by the rules of docs/python.md."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    built = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(package))), "bazel-bin")
+    given = os.environ.get("PHOBOS_LIBRARY")
+    if given:
+        return given, None
+    beside = os.path.join(package, "libphobos.so")
+    if os.path.exists(beside):
+        return beside, None
+    daemon = os.path.join(built, "daemon", "phobosd")
+    path = os.path.join(built, "client", "c", "libphobos.so")
+    if not os.path.exists(path):
+        raise _errors.DaemonError(f"no libphobos.so: neither {beside} nor {path}", reason="no_library", remedy=_REMEDY)
+    return path, daemon if os.path.exists(daemon) and "PHOBOS_DAEMON" not in os.environ else None
+
+
+_lock = threading.Lock()
+_library = None
+
+
+def library():
+    """This process's Library, loaded at the first call."""
+    global _library
+    if _library is None:
+        with _lock:
+            if _library is None:
+                _library = Library(*_paths())
+    return _library
+
+
+def _renew_lock():
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the user's reference on copies of the arguments, and turns its answer into bytes.
+
+NumPy is imported here and nowhere else in the package. bf16: the reference sees ml_dtypes' type where ml_dtypes is
+installed, else f32 arrays that hold bf16 values; its answer is rounded once.
+"""
+
+import ctypes
+
+from ._errors import ReferenceFailedError
+
+
+def _numpy(kernel=""):
+    try:
+        import numpy
+    except ImportError:
+        raise ReferenceFailedError(
+            "a reference gets its arguments as NumPy arrays, and numpy is not installed",
+            kernel=kernel, reason="reference_failed", remedy="Install numpy.",
+        ) from None  # fmt: skip
+    return numpy
+
+
+def _bfloat16():
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        return None
+    return bfloat16
+
+
+def to_bf16(array):
+    """Rounds numbers to bf16 (nearest even) and gives their bits as a NumPy uint16 array, which a bf16 parameter takes."""
+    numpy = _numpy()
+    bits = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
+    rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16
+    is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
+    return numpy.where(is_nan, (bits >> 16) | 0x40, rounded).astype(numpy.uint16)
+
+
+def from_bf16(bits):
+    """The f32 values of bf16 bits: an array of uint16, or of ml_dtypes.bfloat16."""
+    numpy = _numpy()
+    bits = numpy.asarray(bits)
+    if bits.dtype != numpy.uint16:
+        return bits.astype(numpy.float32)
+    return (bits.astype(numpy.uint32) << numpy.uint32(16)).view(numpy.float32)
+
+
+def _dtype_of(parameter, numpy):
+    if parameter.dtype.name == "bf16":
+        return numpy.dtype(numpy.uint16)
+    return numpy.dtype(parameter.dtype.typestr)
+
+
+def copies(parameters, shapes, addresses, kernel=""):
+    """The arguments as the reference gets them, of memory of their own, by position."""
+    numpy = _numpy(kernel)
+    made = []
+    for parameter, shape, address in zip(parameters, shapes, addresses):
+        dtype = _dtype_of(parameter, numpy)
+        count = 1
+        for side in shape:
+            count *= side
+        memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address) if count else b""
+        array = numpy.frombuffer(memory, dtype=dtype, count=count).reshape(shape).copy()
+        if parameter.dtype.name == "bf16":
+            array = array.view(_bfloat16()) if _bfloat16() else from_bf16(array)
+        made.append(array if parameter.is_tensor else array.reshape(())[()])
+    return made
+
+
+def expected(answer, parameters, shapes, kernel):
+    """What the reference returned as {name: contiguous array of the tensor's bytes}. Raises ReferenceFailedError."""
+    numpy = _numpy(kernel)
+
+    def wrong(message, remedy=""):
+        return ReferenceFailedError(message, kernel=kernel, reason="reference_failed", remedy=remedy)
+
+    if not isinstance(answer, dict):
+        raise wrong(
+            f"the reference returned a {type(answer).__name__}",
+            'It must return a dict from an output parameter\'s name to the expected array: return {"out": x + y}.',
+        )
+    written = {p.name: (p, shape) for p, shape in zip(parameters, shapes) if p.is_tensor and p.is_written}
+    for name in answer:
+        if name not in written:
+            raise wrong(f"the reference returned {name!r}, which is no tensor that the kernel writes ({', '.join(written)})")
+    missing = [name for name in written if name not in answer]
+    if missing:
+        raise wrong(f"the reference returned nothing for {', '.join(missing)}, which the kernel writes")
+    arrays = {}
+    for name, (parameter, shape) in written.items():
+        array = numpy.asarray(answer[name])
+        if array.shape != tuple(shape):
+            raise wrong(f"the reference's {name} has shape {array.shape}; the argument has {tuple(shape)}")
+        arrays[name] = _bytes_of(array, parameter, numpy, wrong)
+    return arrays
+
+
+def _bytes_of(array, parameter, numpy, wrong):
+    name, dtype = parameter.name, _dtype_of(parameter, numpy)
+    if parameter.dtype.name == "bf16":
+        if str(array.dtype) == "bfloat16":
+            return numpy.ascontiguousarray(array).view(numpy.uint16)
+        if array.dtype == numpy.float32:
+            return to_bf16(array)
+        raise wrong(f"the reference's {name} is {array.dtype}, not float32 (rounded to bf16 once)", 'Add .astype("float32").')
+    if array.dtype != dtype:
+        raise wrong(f"the reference's {name} is {array.dtype}; the kernel writes {dtype}", f'Add .astype("{dtype}").')
+    return numpy.ascontiguousarray(array)

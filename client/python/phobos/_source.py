@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel's source text as Python knows it: the text of the whole file, or of the notebook cell."""
+
+from ._errors import KernelSourceError
+
+LIMIT = 1 << 20  # bytes; the daemon takes no more
+
+
+def text_of(function):
+    """The text of the file that defines `function`; raises KernelSourceError where Python does not have it."""
+    import linecache
+
+    path = function.__code__.co_filename
+    linecache.checkcache(path)
+    text = "".join(linecache.getlines(path, function.__globals__))
+    if not text:
+        raise KernelSourceError(
+            f"Python has no source text for {path!r}, and a kernel is compiled from its text",
+            kernel=function.__name__,
+            reason="no_source",
+            remedy="Put the kernel in a file and import it, or define it in a notebook.",
+        )
+    if len(text.encode()) > LIMIT:
+        raise KernelSourceError(
+            f"{path} is larger than 1 MiB",
+            kernel=function.__name__,
+            reason="limit",
+            remedy="Put the kernel in a file of its own.",
+        )
+    return text
+
+
+def check_annotations_deferred(frame):
+    """Called while the decorators of a kernel are evaluated, just before Python evaluates its annotations.
+
+    Without `from __future__ import annotations` an extent in an annotation would be a NameError that explains nothing,
+    so this raises a KernelSourceError in its place. `frame` is the one that defines the kernel.
+    """
+    import __future__
+    import sys
+
+    if sys.version_info >= (3, 14) or frame.f_code.co_flags & __future__.annotations.compiler_flag:
+        return
+    missing = _unknown_name(frame)
+    if missing is None:
+        return
+    name, parameter, kernel = missing
+    raise KernelSourceError(
+        f"{name!r} in the annotation of {parameter!r} is an extent, which Python cannot evaluate",
+        kernel=kernel,
+        reason="annotations",
+        remedy="Put `from __future__ import annotations` at the top of the file: then annotations are not evaluated.",
+    )
+
+
+def _unknown_name(frame):
+    """(name, parameter, kernel) of the first annotation that Python could not evaluate in `frame`, or None."""
+    import ast
+    import builtins
+    import linecache
+
+    try:
+        tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    except SyntaxError:
+        return None
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef) or not node.decorator_list:
+            continue
+        if not node.decorator_list[0].lineno <= frame.f_lineno <= node.lineno:
+            continue
+        for argument in node.args.args:
+            for part in ast.walk(argument.annotation) if argument.annotation else ():
+                if not isinstance(part, ast.Name) or part.id in frame.f_locals or part.id in frame.f_globals:
+                    continue
+                if not hasattr(builtins, part.id):
+                    return part.id, argument.arg, node.name
+    return None

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request to tune: what the C face asks for and calls back, and what becomes of errors in the user's functions."""
+
+import ctypes
+import operator
+from types import MappingProxyType
+
+from . import _display, _library, _progress, _reference
+from ._errors import LaunchError, PhobosError, ReferenceFailedError, TuneError
+
+
+def sides_of(grid, meta):
+    """The grid, a value or a function of meta, as three numbers. Raises LaunchError, or what the function raises."""
+    value = grid(meta) if callable(grid) else grid
+    try:
+        sides = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
+    except TypeError:
+        sides = ()
+    if not 1 <= len(sides) <= 3 or min(sides) < 0 or max(sides) > 0x7FFFFFFFFFFFFFFF:
+        raise LaunchError(f"a grid is 1 to 3 numbers of blocks, not {value!r}", reason="bad_argument")
+    return (sides + (1, 1))[:3]
+
+
+def meta_of(settings, extents, values):
+    """What a grid function gets: constants and extents by name, read-only."""
+    return MappingProxyType({**settings, **dict(zip(extents, values))})
+
+
+class Options:
+    """Options of a tune. rtol, atol: None is the type's own."""
+
+    __slots__ = ("rtol", "atol", "flush_l2", "force")
+
+    def __init__(self, rtol, atol, flush_l2, force=False):
+        self.rtol = rtol
+        self.atol = atol
+        self.flush_l2 = flush_l2
+        self.force = force
+
+
+class Tuning:
+    """A phobos_tune_request and the callbacks that it points to. Used for one call, by the thread that made it."""
+
+    def __init__(self, library, description, binding, grid, reference, options):
+        self._library = library
+        self._description = description
+        self._binding = binding
+        self._grid = grid
+        self._reference = reference
+        self._errors = {}  # "grid", "reference" -> the first exception of the user's function
+        self._bar = None
+        self._values = description.signature.pack(binding.values)
+        self._extents = (ctypes.c_int64 * len(binding.extents))(*binding.extents)
+        request = self.request = _library.TuneRequest(struct_bytes=ctypes.sizeof(_library.TuneRequest))
+        request.extents = ctypes.addressof(self._extents)
+        request.extent_count = len(binding.extents)
+        request.values = self._values
+        request.value_count = len(binding.values)
+        request.grid = _library.GridFunction(self._on_grid)
+        request.reference = _library.ReferenceFunction(self._on_reference)
+        request.progress = _library.ProgressFunction(self._on_progress)
+        if options.rtol is not None:
+            request.rtol = ctypes.pointer(ctypes.c_double(options.rtol))
+        if options.atol is not None:
+            request.atol = ctypes.pointer(ctypes.c_double(options.atol))
+        request.no_flush_l2 = not options.flush_l2
+        request.force = bool(options.force)
+
+    @property
+    def extents(self):
+        """(address, count), as the C face takes them."""
+        return ctypes.addressof(self._extents), len(self._extents)
+
+    def run(self, name, *arguments):
+        """Makes the call with a progress bar. Errors of the user's functions become the cause of what is raised."""
+        with _progress.Bar(f"tuning {self._description.kernel} {self._where()}".rstrip()) as self._bar:
+            try:
+                return self._library.waiting_call(name, *arguments)
+            except PhobosError as error:
+                raise self._explained(error) from self._errors.get("reference") or self._errors.get("grid")
+            finally:
+                self._break_cycles()
+
+    def _break_cycles(self):
+        self.request.grid = _library.GridFunction()
+        self.request.reference = _library.ReferenceFunction()
+        self.request.progress = _library.ProgressFunction()
+
+    def _where(self):
+        return _display.pairs_text(dict(zip(self._description.extents, self._binding.extents)))
+
+    def _explained(self, error):
+        raised = self._errors.get("reference")
+        if raised is None or not isinstance(error, TuneError):
+            return error
+        if isinstance(raised, ReferenceFailedError):
+            text, remedy = raised.message, raised.remedy
+        else:
+            text, remedy = f"the reference raised {type(raised).__name__}: {raised}", ""
+        return ReferenceFailedError(
+            text, kernel=error.kernel or self._description.kernel, key=error.key, reason="reference_failed", remedy=remedy
+        )
+
+    def _guarded(self, what, sink, function, *arguments):
+        """0, or 1 after telling the sink what the user's function raised."""
+        try:
+            self._library.guard().run(function, *arguments)
+            return 0
+        except BaseException as exception:  # nothing may pass through C; the guard raises what is no Exception later
+            if isinstance(exception, Exception):
+                self._errors.setdefault(what, exception)
+            text = exception.message if isinstance(exception, PhobosError) else f"{type(exception).__name__}: {exception}"
+            self._library.say(sink, text.encode(errors="replace"))
+            return 1
+
+    def _on_grid(self, user, variant, settings_json, grid, sink):
+        return self._guarded("grid", sink, self._fill_grid, variant, grid)
+
+    def _fill_grid(self, variant, grid):
+        settings = self._description.settings[variant]
+        meta = meta_of(settings, self._description.extents, self._binding.extents)
+        grid[0], grid[1], grid[2] = sides_of(self._grid, meta)
+
+    def _on_reference(self, user, arguments, expected, sink):
+        return self._guarded("reference", sink, self._fill_expected, arguments, expected)
+
+    def _fill_expected(self, arguments, expected):
+        parameters, shapes = self._description.signature.parameters, self._binding.shapes
+        kernel = self._description.kernel
+        addresses = arguments[: len(parameters)]
+        answer = self._reference(*_reference.copies(parameters, shapes, addresses, kernel))
+        for name, array in _reference.expected(answer, parameters, shapes, kernel).items():
+            code = self._library.expect(expected, name.encode(), array.ctypes.data, array.nbytes)
+            if code:
+                raise ReferenceFailedError(f"the expected {name} was refused (code {code})", kernel=kernel)
+
+    def _on_progress(self, user, report):
+        try:
+            said = report.contents
+            best = self._description.settings.get(said.best_variant, {}) if said.best_ns else {}
+            self._bar.show(
+                _progress.Progress(
+                    phase=(said.phase or b"").decode(),
+                    done=said.done,
+                    total=said.total,
+                    best_ns=said.best_ns,
+                    best_settings=_display.settings_text(best) if best else "",
+                    queue_position=said.queue_position,
+                    estimate_ms=said.estimate_ms,
+                )
+            )
+        except BaseException as exception:  # nothing may pass through C
+            self._library.guard().exception = exception
+        return 1 if self._library.is_interrupted() else 0

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel language's names, and what a program does with kernels.
+
+    from __future__ import annotations
+    import phobos.lang as ph
+
+    @ph.kernel(key=("N",), reference=lambda x, y, out: {"out": x + y})
+    @ph.autotune(BLOCK=[256, 4096])
+    def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
+        base: ph.let = ph.ctx.block.x * BLOCK
+        out[base:+BLOCK] = x[base:+BLOCK] + y[base:+BLOCK]
+
+    add[lambda meta: (-(-meta["N"] // meta["BLOCK"]),)](x, y, out)
+
+docs/python.md is the guide. Importing this module neither imports NumPy nor loads libphobos.so.
+"""
+
+from ._builtins import BUILTINS, Builtin, Context
+from ._decorators import aligned, autotune, constraint, fast_math, fn, index_bits, kernel, launch
+from ._errors import (
+    ArgumentError,
+    DaemonError,
+    KernelSourceError,
+    LaunchError,
+    NotInKernelError,
+    PhobosError,
+    PhobosWarning,
+    ReferenceFailedError,
+    TuneCancelledError,
+    TuneError,
+    UnsupportedError,
+)
+from ._kernel import on_tune
+from ._result import Result
+from ._types import DTYPES, Maker, Marker
+
+f16, bf16, f32, f64 = (DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
+i8, i16, i32, i64 = (DTYPES[name] for name in ("i8", "i16", "i32", "i64"))
+u8, u16, u32, u64 = (DTYPES[name] for name in ("u8", "u16", "u32", "u64"))
+
+tensor, tile = Maker("tensor"), Maker("tile")
+let, var = Marker("let"), Marker("var")
+ctx = Context()
+inf, nan = float("inf"), float("nan")
+
+
+def to_bf16(array):
+    """Rounds f32 numbers to bf16 (nearest even): a NumPy uint16 array of bits, which a bf16 parameter takes."""
+    from ._reference import to_bf16 as convert
+
+    return convert(array)
+
+
+def from_bf16(bits):
+    """The f32 values of bf16 bits: a NumPy array of uint16, or of ml_dtypes.bfloat16."""
+    from ._reference import from_bf16 as convert
+
+    return convert(bits)
+
+
+# These shadow Python's own names here (bool, range, max ...), so they come last.
+globals().update({name: Builtin(name, doc) for name, doc in BUILTINS.items()})
+bool = DTYPES["bool"]
+del BUILTINS, Builtin, Context, DTYPES, Maker, Marker

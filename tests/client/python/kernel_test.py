@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels over the stand-in library: launches, tunes, errors, interrupts, threads, forks."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import signal
+import threading
+import time
+import unittest
+import warnings
+import weakref
+
+import numpy as np
+
+import fake
+import phobos.lang as ph
+from phobos import _library
+
+DECLINED = {"status": "grid_error", "reason": "ValueError: no", "settings": {"BLOCK": 256}, "index": 0}
+
+
+def blocks(meta):
+    return (-(-meta["N"] // meta["BLOCK"]),)
+
+
+def make(reference=None, **options):
+    @ph.kernel(key=("N",), reference=reference, **options)
+    @ph.autotune(BLOCK=[256, 512])
+    def add(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N], alpha: ph.f32):
+        out[ph.ctx.block.x * BLOCK : +BLOCK] = alpha * x[ph.ctx.block.x * BLOCK : +BLOCK]
+
+    return add
+
+
+def scaled(x, out, alpha):
+    return {"out": alpha * x}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        fake.describe("add", [fake.tensor("x"), fake.tensor("out", is_written=True), fake.scalar("alpha")])
+        self.x, self.out = np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32)
+
+    def quiet(self):
+        return contextlib.redirect_stderr(io.StringIO())
+
+
+class LaunchTest(Case):
+    def test_arguments_and_grid_reach_the_library(self):
+        make()[blocks](self.x, self.out, 0.5)
+        self.assertEqual(fake.values(3), [self.x.ctypes.data, self.out.ctypes.data, 0x3F000000])
+        self.assertEqual(fake.grid(), (4, 1, 1))
+
+    def test_grids_of_every_form(self):
+        add = make()
+        for grid, sides in (
+            ((4,), (4, 1, 1)), ((2, 3), (2, 3, 1)), ((2, 3, 4), (2, 3, 4)), (5, (5, 1, 1)), ([6], (6, 1, 1)),
+            ((np.int64(7),), (7, 1, 1)), (lambda meta: meta["BLOCK"], (256, 1, 1)),
+        ):  # fmt: skip
+            for _ in range(2):  # first the slow way, then the fast one
+                add[grid](self.x, self.out, 0.5)
+                self.assertEqual(fake.grid(), sides)
+        for grid in ((), (1, 2, 3, 4), (-1,), (1.5,), "1", None, lambda meta: None, (1 << 70,)):
+            with self.assertRaisesRegex(ph.LaunchError, "a grid is 1 to 3 numbers"):
+                add[grid](self.x, self.out, 0.5)
+
+    def test_meta_is_read_only_and_has_constants_and_extents(self):
+        seen = []
+        make()[lambda meta: seen.append(meta) or 1](self.x, self.out, 0.5)
+        self.assertEqual(dict(seen[0]), {"BLOCK": 256, "N": 1024})
+        with self.assertRaises(TypeError):
+            seen[0]["BLOCK"] = 1
+
+    def test_later_launches_ask_nobody(self):
+        add = make()
+        for _ in range(3):
+            add[blocks](self.x, self.out, 0.5)
+            add[blocks](self.x.copy(), out=self.out, alpha=0.5)
+        self.assertEqual((fake.counts()["launches"], fake.counts()["prepares"]), (6, 1))
+        small = np.zeros(7, np.float32)
+        add[blocks](small, small.copy(), 0.5)
+        self.assertEqual(fake.counts()["prepares"], 2)
+
+    def test_the_fast_path_accepts_nothing_that_the_slow_one_refuses(self):
+        add = make()
+        add[blocks](self.x, self.out, 0.5)
+        read_only = self.out.copy()
+        read_only.flags.writeable = False
+        twice = np.zeros(2048, np.float32)
+        for arguments in (
+            (self.x.astype(np.int32), self.out, 0.5), (twice[::2], self.out, 0.5), (self.x, read_only, 0.5),
+            (self.x, self.out, "1"), (self.x, self.out, 1e39), (self.x, self.out), (self.x, self.out, 1, 2),
+            (self.x.reshape(32, 32), self.out, 1), (self.x.astype(">f4"), self.out, 1), (None, self.out, 1),
+        ):  # fmt: skip
+            with self.assertRaises(ph.ArgumentError):
+                add[blocks](*arguments)
+        with self.assertRaises(ph.ArgumentError):
+            add[blocks](self.x, self.out, 0.5, stream=1)
+        self.assertEqual(fake.counts()["launches"], 1)
+
+    def test_buffers_launch_too(self):
+        import array
+
+        x, out = array.array("f", [1, 2, 3]), array.array("f", [0, 0, 0])
+        add = make()
+        for _ in range(2):
+            add[blocks](x, out, 0.5)
+            self.assertEqual(fake.values(2), [x.buffer_info()[0], out.buffer_info()[0]])
+        self.assertEqual(fake.counts()["prepares"], 1)
+
+    def test_an_empty_grid_launches_and_asks_nothing(self):
+        empty = np.zeros(0, np.float32)
+        add = make(scaled)
+        add[blocks](empty, empty.copy(), 0.5)
+        self.assertEqual(fake.counts(), {"launches": 0, "prepares": 0, "tunes": 0})
+        with self.assertRaisesRegex(ph.TuneError, "nothing to tune"):
+            add.tune(blocks, empty, empty.copy(), 0.5)
+
+    def test_a_plan_out_of_date_is_asked_for_again(self):
+        add = make()
+        add[blocks](self.x, self.out, 0.5)
+        fake.number("look_again", 1)
+        add[blocks](self.x, self.out, 0.5)
+        self.assertEqual((fake.counts()["launches"], fake.counts()["prepares"]), (2, 2))
+        fake.number("look_again", 100)
+        with self.assertRaisesRegex(ph.LaunchError, "again and again"):
+            add[blocks](self.x, self.out, 0.5)
+
+    def test_a_refused_launch_raises_with_all_it_knows(self):
+        add = make()
+        add[blocks](self.x, self.out, 0.5)
+        fake.fail("launch", 3, "bad_argument", "out overlaps x", "Use another array.")
+        with self.assertRaises(ph.ArgumentError) as caught:
+            add[blocks](self.x, self.out, 0.5)
+        error = caught.exception
+        self.assertEqual((error.kernel, error.key, error.reason, error.remedy), ("add", "N=7", "bad_argument", "Use another array."))
+        self.assertIn("out overlaps x", str(error))
+
+    def test_codes_and_reasons_choose_the_exception(self):
+        for code, reason, kind in (
+            (3, "bad_source", ph.KernelSourceError), (5, "unknown_kernel", ph.KernelSourceError),
+            (9, "no_winner", ph.TuneError), (9, "race", ph.LaunchError), (14, "", ph.DaemonError), (7, "", ph.DaemonError),
+            (8, "out_of_memory", ph.TuneError), (4, "timeout", ph.TuneCancelledError), (12, "", ph.UnsupportedError),
+            (9, "", ph.LaunchError), (9, "reference_failed", ph.ReferenceFailedError),
+        ):  # fmt: skip
+            fake.fail("prepare", code, reason)
+            with self.assertRaises(ph.PhobosError) as caught:
+                make()[blocks](self.x, self.out, 0.5)
+            self.assertIs(type(caught.exception), kind, (code, reason))
+
+    def test_a_grid_that_raises_is_the_caller_s_own_exception(self):
+        def grid(meta):
+            raise KeyError("mine")
+
+        with self.assertRaisesRegex(KeyError, "mine"):
+            make()[grid](self.x, self.out, 0.5)
+
+    def test_a_call_without_a_grid(self):
+        with self.assertRaisesRegex(ph.ArgumentError, r"Write add\[grid\]"):
+            make()(self.x, self.out, 0.5)
+
+    def test_notes_of_the_library_are_warnings(self):
+        add = make()
+        add._described()
+        fake.warn("add: not proved free of races")
+        with self.assertWarnsRegex(ph.PhobosWarning, "not proved free of races"):
+            add[blocks](self.x, self.out, 0.5)
+
+    def test_a_kernel_can_be_collected(self):
+        add = make()
+        add[blocks](self.x, self.out, 0.5)
+        ghost = weakref.ref(add)
+        del add
+        gc.collect()
+        self.assertIsNone(ghost())
+
+
+class TuneTest(Case):
+    def test_a_launch_with_a_reference_tunes_once(self):
+        seen = []
+
+        def reference(x, out, alpha):
+            seen.append((x.copy(), out.dtype, alpha))
+            x[:] = 0  # may be changed
+            return {"out": np.full_like(out, 3)}
+
+        add = make(reference)
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            add[blocks](self.x, self.out, 0.5)
+            add[blocks](self.x, self.out, 0.5)
+        self.assertEqual(len(seen), 1)
+        np.testing.assert_array_equal(seen[0][0], np.arange(1024, dtype=np.float32))
+        np.testing.assert_array_equal(self.x, np.arange(1024, dtype=np.float32))
+        self.assertEqual((seen[0][1], seen[0][2], type(seen[0][2])), (np.float32, 0.5, np.float32))
+        self.assertEqual(fake.expected_names(), ["out"])
+        self.assertEqual(fake.expected_bytes(4096), np.full(1024, 3, np.float32).tobytes())
+        self.assertEqual(
+            err.getvalue(),
+            "phobos: add at N=16777216: left out BLOCK=1024: wrong_result: out[3]: got 1, want 2\n",
+        )
+
+    def test_tune_gives_the_result_and_passes_the_options(self):
+        add = make(rtol=1e-3, flush_l2=False)
+        result = add.tune(blocks, self.x, self.out, alpha=0.5, reference=scaled, atol=0.25, force=True)
+        self.assertEqual((result.winner, result.cached), ({"BLOCK": 512}, False))
+        self.assertEqual(self.last()[:5], (1, 1024, 1, True, 3))
+        self.assertEqual(self.last()[5:], (1e-3, 0.25))
+        add.tune(blocks, self.x, self.out, 0.5, reference=scaled, rtol=0.5, flush_l2=True)
+        self.assertEqual(self.last()[2:4] + self.last()[5:], (0, False, 0.5, None))
+
+    def last(self):
+        """What the request of the last call said: (extents, first, no flush, force, values, rtol, atol)."""
+        import ctypes
+
+        fake._functions.fake_request.restype = ctypes.POINTER(_library.TuneRequest)
+        said = fake._functions.fake_request().contents
+        tolerance = [pointer.contents.value if pointer else None for pointer in (said.rtol, said.atol)]
+        first = ctypes.cast(said.extents, ctypes.POINTER(ctypes.c_int64))[0]
+        return (said.extent_count, first, said.no_flush_l2, bool(said.force), said.value_count, *tolerance)
+
+    def test_tune_needs_a_reference(self):
+        with self.assertRaisesRegex(ph.TuneError, "no reference"):
+            make().tune(blocks, self.x, self.out, 0.5)
+
+    def test_a_reference_that_raises_is_the_cause(self):
+        def reference(x, out, alpha):
+            return 1 // 0
+
+        with self.assertRaises(ph.ReferenceFailedError) as caught:
+            make().tune(blocks, self.x, self.out, 0.5, reference=reference)
+        self.assertIsInstance(caught.exception.__cause__, ZeroDivisionError)
+        self.assertIn("the reference raised ZeroDivisionError", str(caught.exception))
+        self.assertIn("ZeroDivisionError", fake.reference_error())
+
+    def test_a_wrong_answer_of_the_reference_says_what_is_wrong(self):
+        with self.assertRaisesRegex(ph.ReferenceFailedError, r"out has shape \(3,\)"):
+            make().tune(blocks, self.x, self.out, 0.5, reference=lambda x, out, alpha: {"out": x[:3]})
+        with self.assertRaisesRegex(ph.ReferenceFailedError, "takes 0 positional arguments"):
+            make().tune(blocks, self.x, self.out, 0.5, reference=lambda: {})
+
+    def test_a_grid_that_raises_costs_its_variants(self):
+        def grid(meta):
+            if meta["BLOCK"] == 256:
+                raise ValueError("no")
+            return 1
+
+        make().tune(grid, self.x, self.out, 0.5, reference=scaled)
+        self.assertEqual(fake.grid_errors(), ["ValueError: no"])
+
+    def test_no_winner_lists_every_variant_and_chains_the_grid_s_exception(self):
+        def grid(meta):
+            raise ValueError("no")
+
+        fake.fail("tune", 9, "no_winner", "no variant passed", variants=[DECLINED])
+        fake.number("reference_runs", 0)
+        with self.assertRaises(ph.TuneError) as caught:
+            make().tune(grid, self.x, self.out, 0.5, reference=scaled)
+        self.assertEqual(caught.exception.variants[0].status, "grid_error")
+        self.assertIn("BLOCK=256: grid_error: ValueError: no", str(caught.exception))
+
+    def test_listeners_hear_of_tunes_but_not_of_stored_results(self):
+        heard = []
+        stop = ph.on_tune(heard.append)
+        add = make()
+        result = add.tune(blocks, self.x, self.out, 0.5, reference=scaled)
+        fake.result({**fake.RESULT, "cached": True})
+        self.assertTrue(add.tune(blocks, self.x, self.out, 0.5, reference=scaled).cached)
+        self.assertEqual(heard, [result])
+        stop()
+        fake.result(fake.RESULT)
+        add.tune(blocks, self.x, self.out, 0.5, reference=scaled)
+        self.assertEqual(len(heard), 1)
+
+    def test_result_by_key(self):
+        add = make()
+        self.assertEqual(add.result(N=7).winner, {"BLOCK": 512})
+        self.assertIsNone(add.result(N=8))
+        with self.assertRaisesRegex(ph.ArgumentError, "'N' is part of the key and missing"):
+            add.result()
+        with self.assertRaisesRegex(ph.ArgumentError, "'M' is no extent"):
+            add.result(M=7, N=7)
+
+    def test_warm_and_adopt(self):
+        add = make()
+        self.assertIsNone(add.warm(blocks, self.x, self.out, 0.5, reference=scaled))
+        fake.fail("adopt", 12, "", "not in this version")
+        with self.assertRaisesRegex(ph.UnsupportedError, "not in this version"):
+            add.adopt(ph.Result(fake.RESULT, b"1234"))
+
+
+class InterruptTest(Case):
+    def test_ctrl_c_during_a_tune_cancels_it_and_is_raised_once_it_ended(self):
+        fake.number("ticks", 1000)
+        sent = []
+
+        def reference(x, out, alpha):
+            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            sent.append(1)
+            return {"out": x}
+
+        fake.number("ticks", 2**31 - 1)
+        before = signal.getsignal(signal.SIGINT)
+        with self.assertRaises(KeyboardInterrupt):
+            make().tune(blocks, self.x, self.out, 0.5, reference=reference)
+        self.assertEqual(sent, [1])
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
+
+    def test_ctrl_c_inside_the_reference_is_prompt(self):
+        def reference(x, out, alpha):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(30)
+
+        began = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            make().tune(blocks, self.x, self.out, 0.5, reference=reference)
+        self.assertLess(time.monotonic() - began, 5)
+
+    def test_a_program_s_own_handler_is_called(self):
+        calls = []
+        before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
+        try:
+            fake.number("ticks", 2**31 - 1)
+            threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(ph.TuneCancelledError):
+                make().tune(blocks, self.x, self.out, 0.5, reference=scaled)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.assertEqual(calls, [signal.SIGINT])
+
+    def test_system_exit_in_a_reference_ends_the_tune(self):
+        def reference(x, out, alpha):
+            raise SystemExit(3)
+
+        with self.assertRaises(SystemExit):
+            make().tune(blocks, self.x, self.out, 0.5, reference=reference)
+
+
+class SharingTest(Case):
+    def test_threads_prepare_a_plan_once(self):
+        def reference(x, out, alpha):
+            time.sleep(0.05)
+            return {"out": x}
+
+        add = make(reference)
+        failures = []
+
+        def launch():
+            try:
+                for _ in range(50):
+                    add[blocks](self.x, self.out, 0.5)
+            except BaseException as error:
+                failures.append(error)
+
+        with self.quiet():
+            threads = [threading.Thread(target=launch) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(fake.counts()["prepares"], 1)
+
+    def test_a_child_forked_while_another_thread_prepares_goes_on(self):
+        inside, leave = threading.Event(), threading.Event()
+
+        def reference(x, out, alpha):
+            inside.set()
+            leave.wait(20)
+            return {"out": x}
+
+        add = make(reference)
+
+        def launch():
+            with self.quiet():
+                add[blocks](self.x, self.out, 0.5)
+
+        thread = threading.Thread(target=launch)
+        thread.start()
+        inside.wait(20)
+        child = os.fork()
+        if child == 0:
+            leave.set()
+            signal.alarm(20)
+            add.reference = None
+            add[blocks](self.x, self.out, 0.5)
+            os._exit(0)
+        leave.set()
+        thread.join()
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+
+class LibraryTest(unittest.TestCase):
+    def test_a_missing_library_says_how_to_get_one(self):
+        with self.assertRaises(ph.DaemonError) as caught:
+            _library.Library("/nowhere/libphobos.so", None)
+        self.assertIn("cannot load /nowhere/libphobos.so", str(caught.exception))
+        self.assertIn("PHOBOS_LIBRARY", caught.exception.remedy)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("error", ph.PhobosWarning)
+    unittest.main()

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of the language and the decorators, as Python sees them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+import phobos.lang as ph
+
+# Every name of the language's pages that a kernel may write after `ph.`.
+NAMES = """
+f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool tensor tile let var ctx inf nan
+kernel autotune launch index_bits aligned constraint fast_math fn assume range cast bitcast load store finfo iinfo
+exp exp2 expm1 log log2 log1p pow sqrt rsqrt sin cos tanh erf sigmoid abs floor ceil round minimum maximum clip fma where
+isnan isinf mulhi iota zeros full reshape transpose join interleave sum max min prod mean argmax argmin any all rowsum
+rowmax cumsum dot dot_t atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_cas extent cdiv assert_
+print random_u32
+""".split()
+
+
+def run(text, *flags):
+    """Runs a program of its own; gives (exit status, stdout, stderr)."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+        path = os.path.join(folder, "program.py")
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(text))
+        done = subprocess.run([sys.executable, *flags, path], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+
+class NamesTest(unittest.TestCase):
+    def test_every_name_of_the_language_exists(self):
+        self.assertEqual([name for name in NAMES if not hasattr(ph, name)], [])
+
+    def test_dtypes_print_and_pickle_as_written(self):
+        self.assertEqual(repr(ph.bf16), "ph.bf16")
+        self.assertEqual(repr(ph.tensor[ph.f32][16, "N"]), "ph.tensor[ph.f32][16, N]")
+        self.assertIs(pickle.loads(pickle.dumps(ph.bool)), ph.bool)
+
+    def test_a_builtin_called_by_python_says_where_it_belongs(self):
+        with self.assertRaises(ph.NotInKernelError) as caught:
+            ph.exp(1.0)
+        self.assertIn("ph.exp was called by Python", str(caught.exception))
+        self.assertIn("NumPy", caught.exception.remedy)
+        self.assertIsInstance(caught.exception, TypeError)
+        with self.assertRaises(ph.NotInKernelError):
+            ph.ctx.block.x
+
+    def test_a_function_under_fn_is_not_python_s(self):
+        @ph.fn
+        def twice(v):
+            return v + v
+
+        with self.assertRaisesRegex(ph.NotInKernelError, "twice was called by Python"):
+            twice(1)
+        self.assertEqual(twice.__wrapped__(2), 4)
+
+    def test_errors_carry_their_parts_and_pickle(self):
+        error = ph.LaunchError("no", kernel="add", key="N=7", reason="race", remedy="Do so.")
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual(str(again), "add at N=7: no\nDo so.")
+        self.assertEqual((again.kernel, again.key, again.reason), ("add", "N=7", "race"))
+        for name in ("KernelSourceError", "ArgumentError", "TuneError", "DaemonError", "ReferenceFailedError"):
+            self.assertTrue(issubclass(getattr(ph, name), ph.PhobosError), name)
+
+    def test_import_needs_neither_numpy_nor_the_library(self):
+        status, out, err = run(
+            """
+            import sys
+            import phobos.lang
+            slow = {"numpy", "ctypes", "json", "inspect", "dataclasses", "typing", "re", "linecache"}
+            print(sorted(slow & set(sys.modules)))
+            """,
+            "-S",
+        )
+        self.assertEqual((status, out), (0, "[]\n"), err)
+
+
+class DecoratorsTest(unittest.TestCase):
+    def refused(self, pattern):
+        return self.assertRaisesRegex(ph.KernelSourceError, pattern)
+
+    def test_key_must_be_a_tuple_of_names(self):
+        with self.refused("with the comma"):
+            ph.kernel(key="N")
+        with self.refused("names of extents"):
+            ph.kernel(key=(1,))
+
+    def test_kernel_needs_parentheses_and_a_function(self):
+        with self.refused("needs parentheses"):
+
+            @ph.kernel
+            def bare(x: ph.tensor[ph.f32][4]):
+                pass
+
+        with self.refused("above a function"):
+            ph.kernel()(3)
+
+    def test_the_other_decorators_stand_below(self):
+        with self.refused("stands above @ph.kernel"):
+
+            @ph.autotune(BLOCK=[1, 2])
+            @ph.kernel()
+            def above(x: ph.tensor[ph.f32][4]):
+                pass
+
+    def test_plain_slips_are_refused(self):
+        with self.refused("at least one constant"):
+            ph.autotune()
+        with self.refused("BLOCK must be a list"):
+            ph.autotune(BLOCK=4)
+        with self.refused("takes strings"):
+            ph.constraint(True)
+        with self.refused("reference must be a function"):
+            ph.kernel(reference=3)
+
+    def test_all_of_them_together(self):
+        @ph.kernel(key=("N",), rtol=1e-3, atol=1e-3, flush_l2=False)
+        @ph.autotune(BLOCK=[256, 4096], THREADS=[64, 512], BITS=[32, 64], limit=10000)
+        @ph.launch("THREADS", min_blocks=2)
+        @ph.index_bits("BITS")
+        @ph.aligned(x=16, N=4)
+        @ph.constraint("BLOCK % THREADS == 0")
+        @ph.fast_math
+        def everything(x: ph.tensor[ph.f32][N]):
+            """What it does."""
+
+        self.assertEqual(everything.__name__, "everything")
+        self.assertEqual(everything.__doc__, "What it does.")
+        self.assertEqual(everything.key, ("N",))
+        self.assertIn("phobos kernel", repr(everything))
+
+
+class SourceTest(unittest.TestCase):
+    def test_annotations_evaluate_without_the_future_import_where_python_can(self):
+        status, out, err = run(
+            """
+            from phobos import lang as ph
+            N = 4
+
+            @ph.kernel()
+            @ph.autotune(BLOCK=[1, 2])
+            def f(x: ph.tensor[ph.f32][16, N], scale: ph.f32, on: ph.bool, t: ph.tile[ph.i8][4]):
+                pass
+            print(f.__wrapped__.__annotations__["x"])
+            """
+        )
+        self.assertEqual((status, out), (0, "ph.tensor[ph.f32][16, 4]\n"), err)
+
+    @unittest.skipIf(sys.version_info >= (3, 14), "annotations are deferred")
+    def test_an_extent_without_the_future_import_is_explained(self):
+        status, _, err = run(
+            """
+            import phobos.lang as ph
+
+            @ph.kernel(key=("ROWS",))
+            @ph.autotune(BLOCK=[1, 2])
+            def f(x: ph.tensor[ph.f32][ROWS]):
+                pass
+            """
+        )
+        self.assertEqual(status, 1)
+        self.assertIn("f: 'ROWS' in the annotation of 'x' is an extent", err)
+        self.assertIn("from __future__ import annotations", err)
+
+    def test_a_kernel_without_text_says_so_when_used(self):
+        names = {}
+        exec(
+            compile(
+                "from __future__ import annotations\nimport phobos.lang as ph\n"
+                "@ph.kernel()\ndef f(x: ph.tensor[ph.f32][N]):\n    pass\n",
+                "<string>",
+                "exec",
+            ),
+            names,
+        )
+        with self.assertRaises(ph.KernelSourceError) as caught:
+            names["f"][(1,)](bytearray(4))
+        self.assertIn("Put the kernel in a file", str(caught.exception))
+        self.assertEqual(caught.exception.reason, "no_source")
+
+    def test_a_cell_that_linecache_knows_is_a_source(self):
+        import linecache
+
+        text = (
+            "from __future__ import annotations\nimport phobos.lang as ph\n"
+            "@ph.kernel()\ndef f(x: ph.tensor[ph.f32][N]):\n    pass\n"
+        )
+        linecache.cache["<cell 1>"] = (len(text), None, text.splitlines(True), "<cell 1>")
+        names = {}
+        exec(compile(text, "<cell 1>", "exec"), names)
+        self.assertEqual(names["f"]._source, text)
+
+    def test_a_file_over_the_limit_is_refused_when_used(self):
+        status, _, err = run(
+            "import phobos.lang as ph\n@ph.kernel()\ndef f(x: ph.tensor[ph.f32][4]):\n    pass\n"
+            "f[(1,)](bytearray(4))\n" + "#" * (1 << 20)
+        )
+        self.assertEqual(status, 1)
+        self.assertIn("larger than 1 MiB", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
