@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a call's arguments to what a launch needs: addresses, scalar bits, extents.
 
-`Signature.bind` checks everything and explains what is wrong. The fast path of a launch (_kernel.py) does the same work
-unchecked for arguments that look like ones that `bind` has accepted.
+`Signature.bind` checks everything and explains what is wrong. The fast path of a launch
+(_kernel.py) does the same work unchecked for arguments that look like ones that `bind` has
+accepted.
 """
 
 import math
@@ -28,7 +29,9 @@ class Parameter:
         self.name = record["name"]
         self.dtype = DTYPES[record["dtype"]]
         self.is_tensor = record.get("is_tensor", False)
-        self.dims = [one.get("extent") or int(one.get("literal", 0)) for one in record.get("dims", ())]
+        self.dims = [
+            one.get("extent") or int(one.get("literal", 0)) for one in record.get("dims", ())
+        ]
         self.is_read = record.get("is_read", False)
         self.is_written = record.get("is_written", False)
 
@@ -61,7 +64,8 @@ class Tensor:
     def __init__(self, address, shape, type_name, strides, is_readonly, kept):
         self.address = address
         self.shape = shape
-        self.type_name = type_name  # of the language where it has one, else the array's own name for it
+        # The language's name where it has one, else the array's own.
+        self.type_name = type_name
         self.strides = strides  # bytes; None when C-contiguous
         self.is_readonly = is_readonly
         self.kept = kept
@@ -75,23 +79,28 @@ class Signature:
         self.parameters = parameters
         self.extents = extents  # names, in the order of the tuner's lists
         self.names = [parameter.name for parameter in parameters]
-        self.packer = struct.Struct(
-            "<" + "".join("Q" if parameter.is_tensor else parameter.dtype.pack for parameter in parameters)
-        )
+        codes = ["Q" if parameter.is_tensor else parameter.dtype.pack for parameter in parameters]
+        self.packer = struct.Struct("<" + "".join(codes))
         # Scalars that struct does not convert as the language does: (position, parameter).
         self.converted = [
-            (i, p) for i, p in enumerate(parameters) if not p.is_tensor and p.dtype.name in ("bool", "bf16")
+            (i, p)
+            for i, p in enumerate(parameters)
+            if not p.is_tensor and p.dtype.name in ("bool", "bf16")
         ]
 
     def ordered(self, positional, named):
         """The arguments in the order of the parameters."""
         names = self.names
         if len(positional) > len(names):
-            raise self._error(f"takes {len(names)} arguments ({', '.join(names)}), got {len(positional)}")
+            raise self._error(
+                f"takes {len(names)} arguments ({', '.join(names)}), got {len(positional)}"
+            )
         values = dict(zip(names, positional))
         for name, value in named.items():
             if name not in names:
-                raise self._error(f"has no parameter {name!r}; its parameters are {', '.join(names)}")
+                raise self._error(
+                    f"has no parameter {name!r}; its parameters are {', '.join(names)}"
+                )
             if name in values:
                 raise self._error(f"got {name!r} twice")
             values[name] = value
@@ -132,27 +141,35 @@ class Signature:
             is_bits = parameter.dtype.name == "bf16" and tensor.type_name == "u16"
             if not is_bits:
                 raise self._error(
-                    f"{name} is {parameter.dtype!r} in the kernel and {tensor.type_name} in the array",
+                    f"{name} is {parameter.dtype!r} in the kernel and {tensor.type_name} in the"
+                    " array",
                     _dtype_remedy(parameter),
                 )
         if tensor.strides is not None:
             raise self._error(
-                f"{name} is not contiguous in row-major order: shape {tuple(tensor.shape)}, strides "
-                f"{tuple(tensor.strides)} bytes",
+                f"{name} is not contiguous in row-major order: shape {tuple(tensor.shape)}, strides"
+                f" {tuple(tensor.strides)} bytes",
                 f"Pass numpy.ascontiguousarray({name}).",
             )
         if parameter.is_written and tensor.is_readonly:
-            raise self._error(f"{name} is written by the kernel, and the array is read-only", "Pass a writable array.")
+            raise self._error(
+                f"{name} is written by the kernel, and the array is read-only",
+                "Pass a writable array.",
+            )
         if tensor.address % parameter.dtype.itemsize and 0 not in tensor.shape:
             raise self._error(
-                f"{name} starts at an address that is no multiple of {parameter.dtype.itemsize}, its element's size",
+                f"{name} starts at an address that is no multiple of {parameter.dtype.itemsize},"
+                " its element's size",
                 f"Pass a copy: {name}.copy().",
             )
         return tensor
 
     def _not_an_array(self, parameter, argument):
         if hasattr(argument, "__cuda_array_interface__"):
-            text, remedy = "is on a GPU, and this kernel runs on the host chip", "Copy it to the host first."
+            text, remedy = (
+                "is on a GPU, and this kernel runs on the host chip",
+                "Copy it to the host first.",
+            )
         elif hasattr(argument, "numpy"):
             text, remedy = f"is a {_type_of(argument)}", f"Pass {parameter.name}.numpy()."
         else:
@@ -162,14 +179,19 @@ class Signature:
 
     def _check_dims(self, parameter, shape, bound):
         if len(shape) != len(parameter.dims):
-            raise self._error(f"{parameter.name} has rank {len(shape)}, shape {tuple(shape)}; the kernel declares {parameter!r}")
+            raise self._error(
+                f"{parameter.name} has rank {len(shape)}, shape {tuple(shape)}; the kernel declares"
+                f" {parameter!r}"
+            )
         for axis, (dim, size) in enumerate(zip(parameter.dims, shape)):
             where = f"{parameter.name}.shape[{axis}]"
             if isinstance(dim, int):
                 if size != dim:
                     raise self._error(f"{where} is {size}; the kernel declares {parameter!r}")
             elif bound.setdefault(dim, (size, where))[0] != size:
-                raise self._error(f"{dim} is {bound[dim][0]} by {bound[dim][1]} and {size} by {where}")
+                raise self._error(
+                    f"{dim} is {bound[dim][0]} by {bound[dim][1]} and {size} by {where}"
+                )
 
     def scalar(self, parameter, value):
         """The value as struct packs it. Raises ArgumentError."""
@@ -185,11 +207,15 @@ class Signature:
         except (struct.error, TypeError, ValueError):
             if isinstance(value, int) and dtype.name != "bool":
                 low, high = _limits(dtype)
-                raise self._error(f"{parameter.name} = {value} does not fit {dtype!r} ({low} to {high})") from None
+                raise self._error(
+                    f"{parameter.name} = {value} does not fit {dtype!r} ({low} to {high})"
+                ) from None
             wanted = "a number" if dtype.name in ("f16", "bf16", "f32", "f64") else "an integer"
             if dtype.name == "bool":
                 wanted = "True or False"
-            raise self._error(f"{parameter.name} is {dtype!r}: it takes {wanted}, not {value!r}") from None
+            raise self._error(
+                f"{parameter.name} is {dtype!r}: it takes {wanted}, not {value!r}"
+            ) from None
         return value
 
 
@@ -199,7 +225,12 @@ def describe(argument):
     if interface is not None and interface.get("data") is not None:
         address, is_readonly = interface["data"]
         return Tensor(
-            address, interface["shape"], _name_of(interface["typestr"], argument), interface.get("strides"), is_readonly, argument
+            address,
+            interface["shape"],
+            _name_of(interface["typestr"], argument),
+            interface.get("strides"),
+            is_readonly,
+            argument,
         )
     try:
         view = memoryview(argument)
@@ -262,13 +293,14 @@ def _as_bool(value):
 
 
 def bf16_bits(value):
-    """The bits of a number as bf16, rounded once to nearest even. Raises OverflowError where it does not fit."""
+    """The bits of a number as bf16, rounded once to nearest even; OverflowError: too large."""
     number = float(value)
     if number != number:
         return 0x7FC0
     magnitude = abs(number)
     if magnitude != math.inf:
-        # bf16 has 8 significant bits and the exponents of f32: round the multiple of its unit, as an integer.
+        # bf16 has 8 significant bits and the exponents of f32: round the multiple of its unit, as
+        # an integer.
         unit = max(math.frexp(magnitude)[1] - 8, -133)
         magnitude = math.ldexp(round(math.ldexp(magnitude, -unit)), unit)
     bits = struct.unpack("<I", struct.pack("<f", magnitude))[0] >> 16

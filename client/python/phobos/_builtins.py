@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names that mean something only inside a kernel. Python can name them; calling them is an error that says so."""
+"""The names that mean something only inside a kernel. Python can name them; calling them is an
+error that says so.
+"""
 
 from ._errors import NotInKernelError
 
@@ -13,8 +15,8 @@ class Builtin:
 
     def __call__(self, *args, **kwargs):
         raise NotInKernelError(
-            f"ph.{self.__name__} was called by Python. It is part of the kernel language and means something only in the "
-            "body of a function under @ph.kernel or @ph.fn",
+            f"ph.{self.__name__} was called by Python. It is part of the kernel language and means"
+            " something only in the body of a function under @ph.kernel or @ph.fn",
             reason="not_in_kernel",
             remedy="Outside a kernel use NumPy or the math module.",
         )
@@ -33,7 +35,8 @@ class KernelFunction:
 
     def __call__(self, *args, **kwargs):
         raise NotInKernelError(
-            f"{self.__name__} was called by Python. Under @ph.fn it is part of the kernels of its file and is inlined there",
+            f"{self.__name__} was called by Python. Under @ph.fn it is part of the kernels of its"
+            " file and is inlined there",
             kernel=self.__name__,
             reason="not_in_kernel",
         )
@@ -62,7 +65,9 @@ class Context:
 
 
 def _outside(name):
-    return NotInKernelError(f"{name} was read by Python; it exists only inside a kernel", reason="not_in_kernel")
+    return NotInKernelError(
+        f"{name} was read by Python; it exists only inside a kernel", reason="not_in_kernel"
+    )
 
 
 # name: what it gives. `range`, `print` and the like are the kernel language's, not Python's.

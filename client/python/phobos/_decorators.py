@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decorators. The compiler reads what they say from the source text; here they only make the Kernel object and
-refuse at once what is plainly not meant."""
+"""The decorators. The compiler reads what they say from the source text; here they only make the
+Kernel object, and refuse at once what is plainly not meant.
+"""
 
 import sys
 
@@ -16,16 +17,25 @@ def kernel(key=(), reference=None, rtol=None, atol=None, flush_l2=True):
     """Makes the function below a kernel. The outermost decorator.
 
     key: names of the extents a winner holds for; without any, one winner serves all extents.
-    reference: computes what the kernel should, from copies of the arguments as NumPy arrays and scalars; returns a dict
-        from an output parameter's name to the expected array. With it, the first launch at a new key tunes.
-    rtol, atol: widen the check's tolerances. flush_l2: time with inputs in memory (True) or in cache (False).
+    reference: computes what the kernel should, from copies of the arguments as NumPy arrays and
+        scalars; returns a dict from an output parameter's name to the expected array. With it, the
+        first launch at a new key tunes.
+    rtol, atol: widen the check's tolerances.
+    flush_l2: time with inputs in memory (True) or in cache (False).
     """
     if callable(key):
-        raise KernelSourceError("@ph.kernel needs parentheses: @ph.kernel() or @ph.kernel(key=('N',))", reason="decorator")
+        raise KernelSourceError(
+            "@ph.kernel needs parentheses: @ph.kernel() or @ph.kernel(key=('N',))",
+            reason="decorator",
+        )
     if isinstance(key, str):
-        raise KernelSourceError(f"key must be a tuple of names: key=({key!r},), with the comma", reason="decorator")
+        raise KernelSourceError(
+            f"key must be a tuple of names: key=({key!r},), with the comma", reason="decorator"
+        )
     if not all(isinstance(name, str) for name in key):
-        raise KernelSourceError(f"key must be a tuple of names of extents, not {key!r}", reason="decorator")
+        raise KernelSourceError(
+            f"key must be a tuple of names of extents, not {key!r}", reason="decorator"
+        )
     if reference is not None and not callable(reference):
         raise KernelSourceError("reference must be a function", reason="decorator")
     check_annotations_deferred(sys._getframe(1))
@@ -41,42 +51,50 @@ def kernel(key=(), reference=None, rtol=None, atol=None, flush_l2=True):
 def autotune(limit=None, **constants):
     """Declares the constants that the kernel leaves open, and the values to search.
 
-    Two increasing positive ints [a, b] are searched in doubling steps: a, 2a, 4a ... up to b. Anything else is a list.
-    limit: the most variants the space may have, 4096 without it.
+    Two increasing positive ints [a, b] are searched in doubling steps: a, 2a, 4a ... up to b.
+    Anything else is a list.
+    limit: the most variants that the space may have, 4096 without it.
     """
     if not constants:
-        raise KernelSourceError("@ph.autotune needs at least one constant: @ph.autotune(BLOCK=[256, 4096])", reason="decorator")
+        raise KernelSourceError(
+            "@ph.autotune needs at least one constant: @ph.autotune(BLOCK=[256, 4096])",
+            reason="decorator",
+        )
     for name, values in constants.items():
         if not isinstance(values, (list, tuple)):
-            raise KernelSourceError(f"@ph.autotune: {name} must be a list of values, not {values!r}", reason="decorator")
+            raise KernelSourceError(
+                f"@ph.autotune: {name} must be a list of values, not {values!r}", reason="decorator"
+            )
     return _marking("autotune")
 
 
 def launch(threads, min_blocks=None):
-    """Threads of a block: a multiple of 32 from 32 to 1024, or the name of an autotuned constant as a string."""
+    """Threads of a block: a multiple of 32, at most 1024; or a constant's name, as a string."""
     return _marking("launch")
 
 
 def index_bits(bits):
-    """Width of the generated offsets: 32, 64, or the name of an autotuned constant as a string."""
+    """Width of the generated offsets: 32, 64, or a constant's name, as a string."""
     return _marking("index_bits")
 
 
 def aligned(**multiples):
-    """Promises: of a tensor, that its address is a multiple of n bytes; of an extent, that its value is one of n."""
+    """Promises that a tensor's address, in bytes, or an extent's value is a multiple of n."""
     return _marking("aligned")
 
 
 def constraint(*conditions):
-    """Conditions, as strings over constants and extents; a variant for which one is false is left out."""
+    """Conditions over constants and extents, as strings; where one is false a variant is out."""
     for condition in conditions:
         if not isinstance(condition, str):
-            raise KernelSourceError(f"@ph.constraint takes strings, not {condition!r}", reason="decorator")
+            raise KernelSourceError(
+                f"@ph.constraint takes strings, not {condition!r}", reason="decorator"
+            )
     return _marking("constraint")
 
 
 def fast_math(function):
-    """Lets the compiler contract into fma and use approximate division and built-ins in this kernel."""
+    """Lets the compiler contract into fma and use approximate division and built-ins."""
     return _marking("fast_math")(function)
 
 
@@ -91,7 +109,9 @@ def _marking(name):
     def decorate(function):
         if isinstance(function, Kernel):
             raise KernelSourceError(
-                f"@ph.{name} stands above @ph.kernel", kernel=function.__name__, reason="decorator",
+                f"@ph.{name} stands above @ph.kernel",
+                kernel=function.__name__,
+                reason="decorator",
                 remedy="@ph.kernel must be the outermost decorator: put it first.",
             )
         if not hasattr(function, "__code__"):

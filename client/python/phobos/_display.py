@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results for people: text tables that line up, HTML for notebooks, plots. Reads Results, never makes or changes one."""
+"""Results for people: text tables that line up, HTML for notebooks, plots. Only reads Results."""
 
 BAR = 16  # characters of the longest bar
 
@@ -40,7 +40,9 @@ def heading(result):
 
 
 def split_text(split):
-    parts = [f"{name.replace('_', '-')} {humane(split[name])}" for name in _PHASES if split.get(name)]
+    parts = [
+        f"{name.replace('_', '-')} {humane(split[name])}" for name in _PHASES if split.get(name)
+    ]
     total = f"tune {humane(split['total'])}" if split.get("total") else "tune"
     return f"{total}: {', '.join(parts)}" if parts else total
 
@@ -51,7 +53,7 @@ def ordered(result, sort):
         raise ValueError(f'sort must be "time" or "index", not {sort!r}')
     if sort == "index":
         return list(result.variants)
-    return sorted(result.variants, key=lambda v: (0, v.best, v.index) if v.is_timed else (1, 0, v.index))
+    return sorted(result.variants, key=lambda v: (not v.is_timed, v.best, v.index))
 
 
 def _rows(result, sort, limit):
@@ -61,12 +63,15 @@ def _rows(result, sort, limit):
     slowest = max((v.best for v in result.variants if v.is_timed), default=1) or 1
     rows = []
     for v in shown:
-        mark = "*" if v.is_timed and v.index == result.winner_index else "~" if v.index in result.ties else " "
+        is_winner = v.is_timed and v.index == result.winner_index
+        mark = "*" if is_winner else "~" if v.index in result.ties else " "
         if v.is_timed:
             bar = "#" * max(1, round(BAR * v.best / slowest))
-            rows.append([mark, v.label(), humane(v.best), humane(v.median), f"{100 * v.spread:.1f} %", bar])
+            times = [humane(v.best), humane(v.median), f"{100 * v.spread:.1f} %"]
+            rows.append([mark, v.label(), *times, bar])
         else:
-            rows.append([mark, v.label(), "-", "-", "-", f"{v.status}: {first_line(v.reason)}".rstrip(": ")])
+            reason = f"{v.status}: {first_line(v.reason)}".rstrip(": ")
+            rows.append([mark, v.label(), "-", "-", "-", reason])
     return rows, len(variants) - len(shown)
 
 
@@ -129,7 +134,7 @@ def plot(result):
 
 
 def _bars(result):
-    """Every timed variant's samples on one scale: `=` from the fastest to the slowest, `|` the median."""
+    """Samples of all timed variants on one scale: `=` from fastest to slowest, `|` the median."""
     timed = [v for v in ordered(result, "time") if v.is_timed and v.samples]
     if not timed:
         return heading(result) + "\nno variant was timed"
@@ -137,7 +142,8 @@ def _bars(result):
     label = max(len(v.label()) for v in timed)
     lines = [heading(result)]
     for v in timed:
-        low, high, median = (int((width - 1) * t / slowest) for t in (min(v.samples), max(v.samples), v.median))
+        times = (min(v.samples), max(v.samples), v.median)
+        low, high, median = (int((width - 1) * ns / slowest) for ns in times)
         strip = [" "] * width
         strip[low : high + 1] = "=" * (high + 1 - low)
         strip[median] = "|"

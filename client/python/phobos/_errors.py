@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one family of exceptions that this package raises.
 
-Each carries the kernel's name, the key ("N=1024"), a short reason in lower case ("no_winner", "bad_source"; empty when
-there is none to tell apart by) and a remedy, one sentence. str() shows all of it.
+Each carries the kernel's name, the key ("N=1024"), a short reason in lower case ("no_winner",
+"bad_source"; empty when there is none to tell apart by) and a remedy, one sentence. str() shows all
+of it.
 """
 
 
@@ -37,7 +38,7 @@ def _rebuild(kind, fields):
 
 
 class KernelSourceError(PhobosError):
-    """The kernel's text, its decorators or its annotations are wrong, or the text cannot be found."""
+    """The kernel's text, decorators or annotations are wrong, or its text cannot be found."""
 
 
 class NotInKernelError(PhobosError, TypeError):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel: what @ph.kernel makes of a function. Launches, tunes, gives Results. Any thread; a forked child may go on."""
+"""Kernel: what @ph.kernel makes of a function. Launches, tunes, gives Results. Any thread; a forked
+child may go on.
+"""
 
 import os
 import sys
@@ -17,12 +19,14 @@ _ONES = {1: (1, 1), 2: (1,), 3: ()}  # what a grid of so many sides lacks
 _LOOK_AGAIN = 101
 _TRIES = 8  # plans in a row that may turn out to be out of date before a launch gives up
 
-_kernels = weakref.WeakSet()  # what a forked child gives new locks: those that other threads held stay held in it
+# A forked child gives these new locks: in it, those that other threads held stay held for ever.
+_kernels = weakref.WeakSet()
 _listeners = []
 
 
 def on_tune(callback):
-    """Calls callback(result) after every tune of this process, in the thread that asked for it; not for stored Results.
+    """Calls callback(result) after every tune of this process (not for stored Results), in the
+    thread that asked for the tune.
 
     Gives a function that ends this.
     """
@@ -53,15 +57,20 @@ class _Description:
         self.kernel = record["kernel"]
         self.extents = list(record.get("extents", ()))
         self.key = list(record.get("key", ()))
-        self.signature = Signature(self.kernel, [Parameter(one) for one in record.get("parameters", ())], self.extents)
-        self.settings = {int(one.get("index", 0)): one.get("settings", {}) for one in record.get("variants", ())}
+        self.signature = Signature(
+            self.kernel, [Parameter(one) for one in record.get("parameters", ())], self.extents
+        )
+        self.settings = {
+            int(one.get("index", 0)): one.get("settings", {}) for one in record.get("variants", ())
+        }
 
 
 class Kernel:
     """A kernel of the file that defines it.
 
-    kernel[grid](*arguments) launches and returns when the launch is done. The grid is a tuple of 1 to 3 numbers, or a
-    function that gets a read-only mapping of constants and extents and returns one.
+    kernel[grid](*arguments) launches and returns when the launch is done. The grid is a tuple of 1
+    to 3 numbers, or a function that gets a read-only mapping of constants and extents and returns
+    one.
     """
 
     def __init__(self, function, key, reference, rtol, atol, flush_l2):
@@ -77,7 +86,8 @@ class Kernel:
         self._path = function.__code__.co_filename
         try:
             self._source, self._source_error = text_of(function), None
-        except KernelSourceError as error:  # raised when the kernel is used: defining it harms nobody
+        except KernelSourceError as error:
+            # Raised when the kernel is used: defining it harms nobody.
             self._source, self._source_error = None, error
         self._description = None
         self._handle = None
@@ -96,31 +106,52 @@ class Kernel:
 
     def __call__(self, *arguments, **named):
         raise ArgumentError(
-            "a kernel is launched over a grid", kernel=self.__name__, reason="bad_argument",
+            "a kernel is launched over a grid",
+            kernel=self.__name__,
+            reason="bad_argument",
             remedy=f"Write {self.__name__}[grid](...).",
-        )  # fmt: skip
+        )
 
     def __getitem__(self, grid):
         return partial(self._launch, grid)
 
     def tune(
-        self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, force=False, **named
-    ):  # fmt: skip
-        """Tunes at these arguments' extents, or gives the current Result where it was made with the same options.
+        self,
+        grid,
+        /,
+        *arguments,
+        reference=None,
+        rtol=None,
+        atol=None,
+        flush_l2=None,
+        force=False,
+        **named,
+    ):
+        """Tunes at these arguments' extents, or gives the current Result where it was made with the
+        same options.
 
-        reference, rtol, atol, flush_l2: as on @ph.kernel, whose values they replace in this call. force: only a Result
-        newer than the one seen last will do. The arguments are left as they are. From then on launches of this process
-        at this key take the Result's winner. Raises TuneError, with every variant's reason, where no variant passed.
+        reference, rtol, atol, flush_l2: as on @ph.kernel, whose values they replace in this call.
+        force: only a Result newer than the one seen last will do. The arguments are left as they
+        are. From then on launches of this process at this key take the Result's winner. Raises
+        TuneError, with every variant's reason, where no variant passed.
         """
         import ctypes
 
         tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, force)
         result = ctypes.c_void_p()
-        tuning.run("phobos_kernel_tune", self._handle, ctypes.byref(tuning.request), ctypes.byref(result), None)
+        tuning.run(
+            "phobos_kernel_tune",
+            self._handle,
+            ctypes.byref(tuning.request),
+            ctypes.byref(result),
+            None,
+        )
         return self._finish(result)
 
-    def warm(self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named):
-        """As tune, at low priority and without waiting: returns as soon as the daemon has all it needs."""
+    def warm(
+        self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named
+    ):
+        """As tune, at low priority; returns as soon as the daemon has all it needs for it."""
         import ctypes
 
         tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, False)
@@ -137,9 +168,11 @@ class Kernel:
         unknown = [name for name in extents if name not in description.extents]
         missing = [name for name in description.key if name not in extents]
         if unknown or missing:
-            wrong = f"{unknown[0]!r} is no extent" if unknown else f"{missing[0]!r} is part of the key and missing"
-            raise self._argument_error(f"{wrong}; the key is ({', '.join(description.key)})")
-        values = (ctypes.c_int64 * len(description.extents))(*(extents.get(name, 0) for name in description.extents))
+            what = f"{(unknown + missing)[0]!r} is {'no extent' if unknown else 'missing'}"
+            raise self._argument_error(f"{what}; the key is ({', '.join(description.key)})")
+        values = (ctypes.c_int64 * len(description.extents))(
+            *(extents.get(name, 0) for name in description.extents)
+        )
         result = ctypes.c_void_p()
         code = library().waiting_call(
             "phobos_kernel_result", self._handle, values, len(values), ctypes.byref(result)
@@ -147,14 +180,17 @@ class Kernel:
         return None if code == MISS else self._taken(result)
 
     def adopt(self, result):
-        """Gives the daemon a Result made elsewhere, for example by rank 0, and launches its winner from now on."""
+        """Gives the daemon a Result made elsewhere; its winner is launched from now on."""
         from ._library import library
 
         self._described()
-        library().waiting_call("phobos_kernel_adopt", self._handle, result.message, len(result.message))
+        library().waiting_call(
+            "phobos_kernel_adopt", self._handle, result.message, len(result.message)
+        )
         self._tell_notes()
 
-    # The fast path of a launch. Everything that could be wrong falls through to _launch_checked, which explains it.
+    # The fast path of a launch. Everything that could be wrong falls through to _launch_checked,
+    # which explains it.
     def _launch(self, grid, /, *arguments, stream=None, **named):
         kinds = self._kinds
         if named or stream is not None or kinds is None or len(arguments) != len(kinds):
@@ -190,7 +226,9 @@ class Kernel:
 
         signature = self._described().signature
         if stream is not None:
-            raise self._argument_error("streams belong to GPUs, and this kernel runs on the host chip")
+            raise self._argument_error(
+                "streams belong to GPUs, and this kernel runs on the host chip"
+            )
         arguments = signature.ordered(arguments, named)
         binding = signature.bind(arguments)
         packed = signature.pack(binding.values)
@@ -203,7 +241,9 @@ class Kernel:
             if library().call("phobos_plan_launch", plan.handle, packed, sides) != LOOK_AGAIN:
                 return
             self._forget(plan)
-        raise LaunchError("what to launch changed again and again while it was looked up", kernel=self.__name__)
+        raise LaunchError(
+            "what to launch changed again and again while it was looked up", kernel=self.__name__
+        )
 
     def _described(self):
         """The description; opens the kernel at the first call."""
@@ -217,12 +257,16 @@ class Kernel:
             if self._description is None:
                 handle = library().open_kernel(self._source, self._path, self.__name__)
                 weakref.finalize(self, library().free_kernel, handle).atexit = False
-                description = _Description(library().take_text("phobos_kernel_describe_json", handle))
+                description = _Description(
+                    library().take_text("phobos_kernel_describe_json", handle)
+                )
                 signature = description.signature
                 self._handle = handle
                 self._run = library().launch
                 self._pack = signature.packer.pack
-                self._converted = [(i, partial(signature.scalar, p)) for i, p in signature.converted]
+                self._converted = [
+                    (i, partial(signature.scalar, p)) for i, p in signature.converted
+                ]
                 self._kinds = [parameter.is_tensor for parameter in signature.parameters]
                 self._description = description
         return self._description
@@ -232,14 +276,22 @@ class Kernel:
         binding = description.signature.bind(description.signature.ordered(arguments, named))
         if reference is None and self.reference is None:
             raise TuneError(
-                "there is no reference to check variants against", kernel=self.__name__, reason="bad_argument",
+                "there is no reference to check variants against",
+                kernel=self.__name__,
+                reason="bad_argument",
                 remedy="Give reference=f, here or on @ph.kernel.",
-            )  # fmt: skip
+            )
         if self._is_empty(grid, binding):
-            raise TuneError("the grid is empty, so there is nothing to tune", kernel=self.__name__, reason="bad_argument")
+            raise TuneError(
+                "the grid is empty, so there is nothing to tune",
+                kernel=self.__name__,
+                reason="bad_argument",
+            )
         return self._request(grid, binding, reference, rtol, atol, flush_l2, force)
 
-    def _request(self, grid, binding, reference=None, rtol=None, atol=None, flush_l2=None, force=False):
+    def _request(
+        self, grid, binding, reference=None, rtol=None, atol=None, flush_l2=None, force=False
+    ):
         from ._library import library
         from ._tuning import Options, Tuning
 
@@ -249,7 +301,9 @@ class Kernel:
             self._flush_l2 if flush_l2 is None else flush_l2,
             force,
         )
-        return Tuning(library(), self._description, binding, grid, reference or self.reference, options)
+        return Tuning(
+            library(), self._description, binding, grid, reference or self.reference, options
+        )
 
     def _is_empty(self, grid, binding):
         """Whether the grid has no block, whichever variant is taken."""
@@ -257,14 +311,17 @@ class Kernel:
 
         for settings in self._description.settings.values():
             try:
-                if 0 not in sides_of(grid, meta_of(settings, self._description.extents, binding.extents)):
+                if 0 not in sides_of(
+                    grid, meta_of(settings, self._description.extents, binding.extents)
+                ):
                     return False
-            except Exception:  # the tune reports it as that variant's grid_error, a launch raises it
+            except Exception:
+                # A tune reports it as that variant's grid_error, a launch raises it.
                 return False
         return bool(self._description.settings)
 
     def _prepare(self, binding, grid):
-        """The plan for a launch; tunes where that is the rule. None: the grid is empty, nothing is to be launched."""
+        """The plan for a launch; tunes where that is the rule. None: the grid is empty."""
         with self._lock:
             turn = self._turns.setdefault(binding.extents, threading.Lock())
         with turn:
@@ -285,7 +342,13 @@ class Kernel:
         tuning = self._request(grid, binding)
         request = ctypes.byref(tuning.request) if self.reference is not None else None
         tuning.run(
-            "phobos_kernel_prepare", self._handle, *tuning.extents, None, request, ctypes.byref(plan), ctypes.byref(result)
+            "phobos_kernel_prepare",
+            self._handle,
+            *tuning.extents,
+            None,
+            request,
+            ctypes.byref(plan),
+            ctypes.byref(result),
         )
         if result:
             self._tell_left_out(self._finish(result))
@@ -335,9 +398,11 @@ class Kernel:
         reasons = {}
         for variant in result.variants:
             if not variant.is_timed:
-                reasons.setdefault((variant.status, first_line(variant.reason)), []).append(variant.label())
+                reason = (variant.status, first_line(variant.reason))
+                reasons.setdefault(reason, []).append(variant.label())
         for (status, reason), labels in reasons.items():
-            names = ", ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
+            more = f" and {len(labels) - 4} more" if len(labels) > 4 else ""
+            names = ", ".join(labels[:4]) + more
             where = f"{result.kernel} at {pairs_text(result.key)}" if result.key else result.kernel
             print(f"phobos: {where}: left out {names}: {status}: {reason}", file=sys.stderr)
 

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libphobos.so through ctypes: one function a call of client/c/phobos.h, errors as exceptions of this package.
+"""libphobos.so through ctypes: the calls of client/c/phobos.h, errors as this package's exceptions.
 
-The library is loaded, and the process's one client opened, when the first kernel is used. Any thread; a forked child may
-go on using everything here.
+The library is loaded, and the process's one client opened, when the first kernel is used. Any
+thread; a forked child may go on using everything here.
 """
 
 import ctypes
 import os
 import signal
 import threading
-from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t
+from ctypes import c_void_p
 
 from . import _errors
 
-OK, CANCELLED, INVALID_ARGUMENT, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNIMPLEMENTED, UNAVAILABLE = 0, 1, 3, 7, 8, 12, 14
-MISS, LOOK_AGAIN = 100, 101
+# Codes of client/c/phobos.h.
+OK = 0
+CANCELLED = 1
+INVALID_ARGUMENT = 3
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+UNIMPLEMENTED = 12
+UNAVAILABLE = 14
+MISS = 100
+LOOK_AGAIN = 101
 
 InterruptedFunction = CFUNCTYPE(c_int, c_void_p)
 WarnFunction = CFUNCTYPE(None, c_void_p, c_char_p)
@@ -22,7 +31,8 @@ WarnFunction = CFUNCTYPE(None, c_void_p, c_char_p)
 
 class Error(ctypes.Structure):
     _fields_ = [("code", c_int32)] + [
-        (name, c_char_p) for name in ("reason", "message", "kernel", "key", "remedy", "variants_json")
+        (name, c_char_p)
+        for name in ("reason", "message", "kernel", "key", "remedy", "variants_json")
     ]
 
 
@@ -86,7 +96,8 @@ class TuneRequest(ctypes.Structure):
 
 _HANDLE, _ERROR, _OUT = c_void_p, POINTER(POINTER(Error)), POINTER(c_void_p)
 
-# Arguments of each function that returns a phobos_code; the error pointer that ends them all is added below.
+# Arguments of each function that returns a phobos_code; the error pointer that ends them all is
+# added below.
 _CALLS = {
     "phobos_client_open": (POINTER(ClientOptions), _OUT),
     "phobos_client_hello_json": (_HANDLE, _OUT),
@@ -98,13 +109,25 @@ _CALLS = {
     "phobos_result_bytes": (_HANDLE, _OUT, POINTER(c_size_t)),
     "phobos_kernel_tune": (_HANDLE, POINTER(TuneRequest), _OUT, _OUT),
     "phobos_kernel_warm": (_HANDLE, POINTER(TuneRequest)),
-    "phobos_kernel_prepare": (_HANDLE, c_void_p, c_int32, c_char_p, POINTER(TuneRequest), _OUT, _OUT),
+    "phobos_kernel_prepare": (
+        _HANDLE,
+        c_void_p,
+        c_int32,
+        c_char_p,
+        POINTER(TuneRequest),
+        _OUT,
+        _OUT,
+    ),
     "phobos_kernel_result": (_HANDLE, c_void_p, c_int32, _OUT),
     "phobos_kernel_adopt": (_HANDLE, c_char_p, c_size_t),
 }
 _RELEASES = (
-    "phobos_error_free", "phobos_text_free", "phobos_kernel_free", "phobos_plan_free", "phobos_result_free",
-)  # fmt: skip
+    "phobos_error_free",
+    "phobos_text_free",
+    "phobos_kernel_free",
+    "phobos_plan_free",
+    "phobos_result_free",
+)
 
 
 class Library:
@@ -115,7 +138,9 @@ class Library:
         try:
             self._functions = ctypes.CDLL(path)
         except OSError as error:
-            raise _errors.DaemonError(f"cannot load {path}: {error}", reason="no_library", remedy=_REMEDY) from None
+            raise _errors.DaemonError(
+                f"cannot load {path}: {error}", reason="no_library", remedy=_REMEDY
+            ) from None
         for name, arguments in _CALLS.items():
             function = getattr(self._functions, name)
             function.argtypes, function.restype = (*arguments, _ERROR), c_int32
@@ -128,7 +153,8 @@ class Library:
         self._functions.phobos_version.restype = c_char_p
         expected = self._functions.phobos_expected_set
         expected.argtypes, expected.restype = (c_void_p, c_char_p, c_void_p, c_size_t), c_int32
-        self.launch = self._functions.phobos_plan_launch  # bare, for the fast path: gives the code, raises nothing
+        # Bare, for the fast path: gives the code and raises nothing.
+        self.launch = self._functions.phobos_plan_launch
         self.say = self._functions.phobos_sink_say
         self.expect = expected
         self._local = threading.local()
@@ -138,7 +164,9 @@ class Library:
         options = ClientOptions(struct_bytes=ctypes.sizeof(ClientOptions))
         options.client_name = b"python " + (self._functions.phobos_version() or b"")
         options.daemon = daemon.encode() if daemon else None
-        options.interrupted = self._interrupted = InterruptedFunction(lambda user: 1 if self.is_interrupted() else 0)
+        options.interrupted = self._interrupted = InterruptedFunction(
+            lambda user: 1 if self.is_interrupted() else 0
+        )
         options.warn = self._warn = WarnFunction(self._note)
         client = c_void_p()
         self.call("phobos_client_open", ctypes.byref(options), ctypes.byref(client))
@@ -161,7 +189,7 @@ class Library:
         return guard is not None and guard.is_set
 
     def call(self, name, *arguments):
-        """Calls a function of the C face; gives OK, MISS or LOOK_AGAIN and raises for every other code."""
+        """Calls a function of the C face: gives OK, MISS or LOOK_AGAIN, raises for other codes."""
         error = POINTER(Error)()
         code = getattr(self._functions, name)(*arguments, ctypes.byref(error))
         if code in (OK, MISS, LOOK_AGAIN):
@@ -169,7 +197,7 @@ class Library:
         raise self._exception(code, error)
 
     def waiting_call(self, name, *arguments):
-        """As call, for what may wait for the daemon: Ctrl-C ends it, and its KeyboardInterrupt is raised then."""
+        """As call, for what may wait for the daemon: Ctrl-C ends it, and is raised then."""
         outer = getattr(self._local, "guard", None)
         with InterruptGuard() as guard:
             self._local.guard = guard
@@ -186,7 +214,10 @@ class Library:
         if not error:
             return _errors.DaemonError(f"libphobos.so gave code {code} without an error")
         try:
-            fields = {name: getattr(error.contents, name).decode(errors="replace") for name, _ in Error._fields_[1:]}
+            fields = {
+                name: getattr(error.contents, name).decode(errors="replace")
+                for name, _ in Error._fields_[1:]
+            }
         finally:
             self._functions.phobos_error_free(error)
         return make_exception(code, fields)
@@ -206,7 +237,14 @@ class Library:
         text = source.encode()
         kernel = c_void_p()
         self.call(
-            "phobos_kernel_open", self._client, text, len(text), path.encode(), name.encode(), None, ctypes.byref(kernel)
+            "phobos_kernel_open",
+            self._client,
+            text,
+            len(text),
+            path.encode(),
+            name.encode(),
+            None,
+            ctypes.byref(kernel),
         )
         return kernel
 
@@ -217,7 +255,7 @@ class Library:
         self._functions.phobos_kernel_free(kernel)
 
     def take_result(self, result):
-        """(record, message) of a result handle, which is freed: its JSON, parsed, and the same as protobuf bytes."""
+        """(parsed JSON, protobuf bytes) of a result handle, which is freed."""
         try:
             record = self.take_text("phobos_result_json", result)
             address, size = c_void_p(), c_size_t()
@@ -270,15 +308,17 @@ def make_exception(code, fields):
 
 
 class InterruptGuard:
-    """Holds SIGINT back while C waits, so that the call can be cancelled before Python's handler runs.
+    """Holds SIGINT back while C waits, so that the call is cancelled before a handler runs.
 
-    Python runs a signal's handler at the start of the next callback, where an exception would be lost. In the main thread
-    the handler is swapped for one that takes a note; when the guard ends, the program's own handler is called. Elsewhere
-    it only carries the exception that a callback raised.
+    Python runs a signal's handler at the start of the next callback, where an exception would be
+    lost. In the main thread the handler is swapped for one that takes a note; when the guard ends,
+    the program's own handler is called. Elsewhere it only carries the exception that a callback
+    raised.
     """
 
     def __init__(self):
-        self.exception = None  # what a callback of ours raised, to be raised when the call has ended
+        # What a callback of ours raised, to be raised when the call has ended.
+        self.exception = None
         self._signal = None
         self._handler = None
 
@@ -298,7 +338,10 @@ class InterruptGuard:
         self._signal = (number, frame)
 
     def run(self, function, *arguments):
-        """Runs the user's code inside a callback with the program's own handler in force; keeps what it raises."""
+        """Runs the user's code in a callback, the program's own handler in force.
+
+        Keeps what it raises that is no Exception, and raises it on.
+        """
         try:
             if self._handler is None:
                 return function(*arguments)
@@ -324,7 +367,8 @@ class InterruptGuard:
 
 
 _REMEDY = (
-    "Set PHOBOS_LIBRARY to the path of libphobos.so, or build it in the checkout: bazel build //client/c:libphobos.so"
+    "Set PHOBOS_LIBRARY to the path of libphobos.so, or build it in the checkout:"
+    " bazel build //client/c:libphobos.so"
 )
 
 
@@ -341,7 +385,9 @@ def _paths():
     daemon = os.path.join(built, "daemon", "phobosd")
     path = os.path.join(built, "client", "c", "libphobos.so")
     if not os.path.exists(path):
-        raise _errors.DaemonError(f"no libphobos.so: neither {beside} nor {path}", reason="no_library", remedy=_REMEDY)
+        raise _errors.DaemonError(
+            f"no libphobos.so: neither {beside} nor {path}", reason="no_library", remedy=_REMEDY
+        )
     return path, daemon if os.path.exists(daemon) and "PHOBOS_DAEMON" not in os.environ else None
 
 

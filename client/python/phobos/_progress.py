@@ -13,7 +13,15 @@ INTERVAL = 0.1  # seconds between redraws
 class Progress:
     """What the daemon last said of a tune."""
 
-    __slots__ = ("phase", "done", "total", "best_ns", "best_settings", "queue_position", "estimate_ms")
+    __slots__ = (
+        "phase",
+        "done",
+        "total",
+        "best_ns",
+        "best_settings",
+        "queue_position",
+        "estimate_ms",
+    )
 
     def __init__(self, phase, done, total, best_ns, best_settings, queue_position, estimate_ms):
         self.phase = phase
@@ -26,7 +34,7 @@ class Progress:
 
 
 def wanted(stream):
-    """Whether to draw on `stream`: it is a terminal that can erase, and PHOBOS_PROGRESS is not 0."""
+    """Whether to draw on `stream`: a terminal that can erase, and PHOBOS_PROGRESS is not 0."""
     if os.environ.get("PHOBOS_PROGRESS") == "0" or os.environ.get("TERM") == "dumb":
         return False
     try:
@@ -44,7 +52,9 @@ def line(label, progress, columns):
         if progress.total:
             filled = min(10, 10 * progress.done // progress.total)
             unit = " ms" if progress.phase == "warm_up" else ""
-            parts.append(f"[{'#' * filled}{'.' * (10 - filled)}] {progress.done} of {progress.total}{unit}")
+            parts.append(
+                f"[{'#' * filled}{'.' * (10 - filled)}] {progress.done} of {progress.total}{unit}"
+            )
     if progress.best_ns:
         parts.append(f"best {_display.humane(progress.best_ns)} {progress.best_settings}".rstrip())
     if progress.estimate_ms:
@@ -53,7 +63,7 @@ def line(label, progress, columns):
 
 
 class Bar:
-    """Draws on stderr while in a `with`; does nothing where `wanted` says no. One thread at a time."""
+    """Draws on stderr while in a `with`, unless `wanted` says no. One thread at a time."""
 
     def __init__(self, label, stream=None):
         self._label = label

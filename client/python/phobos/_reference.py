@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the user's reference on copies of the arguments, and turns its answer into bytes.
 
-NumPy is imported here and nowhere else in the package. bf16: the reference sees ml_dtypes' type where ml_dtypes is
-installed, else f32 arrays that hold bf16 values; its answer is rounded once.
+NumPy is imported here and nowhere else in the package. bf16: the reference sees ml_dtypes' type
+where ml_dtypes is installed, else f32 arrays that hold bf16 values; its answer is rounded once.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ def _bfloat16():
 
 
 def to_bf16(array):
-    """Rounds numbers to bf16 (nearest even) and gives their bits as a NumPy uint16 array, which a bf16 parameter takes."""
+    """f32 numbers rounded to bf16 (nearest even), as a NumPy uint16 array of their bits."""
     numpy = _numpy()
     bits = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16
@@ -71,29 +71,44 @@ def copies(parameters, shapes, addresses, kernel=""):
 
 
 def expected(answer, parameters, shapes, kernel):
-    """What the reference returned as {name: contiguous array of the tensor's bytes}. Raises ReferenceFailedError."""
+    """What the reference returned as {name: contiguous array of the tensor's bytes}.
+
+    Raises ReferenceFailedError, which says what is wrong with it.
+    """
     numpy = _numpy(kernel)
 
     def wrong(message, remedy=""):
-        return ReferenceFailedError(message, kernel=kernel, reason="reference_failed", remedy=remedy)
+        return ReferenceFailedError(
+            message, kernel=kernel, reason="reference_failed", remedy=remedy
+        )
 
     if not isinstance(answer, dict):
         raise wrong(
             f"the reference returned a {type(answer).__name__}",
-            'It must return a dict from an output parameter\'s name to the expected array: return {"out": x + y}.',
+            "It must return a dict from an output parameter's name to the expected array: return"
+            ' {"out": x + y}.',
         )
-    written = {p.name: (p, shape) for p, shape in zip(parameters, shapes) if p.is_tensor and p.is_written}
+    written = {
+        p.name: (p, shape) for p, shape in zip(parameters, shapes) if p.is_tensor and p.is_written
+    }
     for name in answer:
         if name not in written:
-            raise wrong(f"the reference returned {name!r}, which is no tensor that the kernel writes ({', '.join(written)})")
+            raise wrong(
+                f"the reference returned {name!r}, which is no tensor that the kernel writes"
+                f" ({', '.join(written)})"
+            )
     missing = [name for name in written if name not in answer]
     if missing:
-        raise wrong(f"the reference returned nothing for {', '.join(missing)}, which the kernel writes")
+        raise wrong(
+            f"the reference returned nothing for {', '.join(missing)}, which the kernel writes"
+        )
     arrays = {}
     for name, (parameter, shape) in written.items():
         array = numpy.asarray(answer[name])
         if array.shape != tuple(shape):
-            raise wrong(f"the reference's {name} has shape {array.shape}; the argument has {tuple(shape)}")
+            raise wrong(
+                f"the reference's {name} has shape {array.shape}; the argument has {tuple(shape)}"
+            )
         arrays[name] = _bytes_of(array, parameter, numpy, wrong)
     return arrays
 
@@ -105,7 +120,13 @@ def _bytes_of(array, parameter, numpy, wrong):
             return numpy.ascontiguousarray(array).view(numpy.uint16)
         if array.dtype == numpy.float32:
             return to_bf16(array)
-        raise wrong(f"the reference's {name} is {array.dtype}, not float32 (rounded to bf16 once)", 'Add .astype("float32").')
+        raise wrong(
+            f"the reference's {name} is {array.dtype}, not float32 (rounded to bf16 once)",
+            'Add .astype("float32").',
+        )
     if array.dtype != dtype:
-        raise wrong(f"the reference's {name} is {array.dtype}; the kernel writes {dtype}", f'Add .astype("{dtype}").')
+        raise wrong(
+            f"the reference's {name} is {array.dtype}; the kernel writes {dtype}",
+            f'Add .astype("{dtype}").',
+        )
     return numpy.ascontiguousarray(array)

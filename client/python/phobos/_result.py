@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The outcome of a tune, as a value. All times are nanoseconds; the tables that these print choose their units."""
+"""The outcome of a tune, as a value. All times are nanoseconds; printed tables choose units."""
 
 from . import _display
 
@@ -7,14 +7,28 @@ from . import _display
 class Variant:
     """One point of the search space and what became of it.
 
-    index; settings (dict); status ("timed", "wrong_result", ...); reason (empty when timed); samples (ns, one a round),
-    best, median, interquartile (ns), spread ((max - min) / min); registers, shared_memory_bytes, spill_bytes (GPU);
-    artifact_digest; race_detail; grid (what the grid gave for it, or None).
+    index; settings (dict); status ("timed", "wrong_result", ...); reason (empty when timed);
+    samples (ns, one a round), best, median, interquartile (ns), spread ((max - min) / min);
+    registers, shared_memory_bytes, spill_bytes (GPU); artifact_digest; race_detail; grid (what the
+    grid gave for it, or None).
     """
 
     __slots__ = (
-        "index", "settings", "status", "reason", "samples", "best", "median", "spread", "interquartile", "registers",
-        "shared_memory_bytes", "spill_bytes", "artifact_digest", "race_detail", "grid",
+        "index",
+        "settings",
+        "status",
+        "reason",
+        "samples",
+        "best",
+        "median",
+        "spread",
+        "interquartile",
+        "registers",
+        "shared_memory_bytes",
+        "spill_bytes",
+        "artifact_digest",
+        "race_detail",
+        "grid",
     )
 
     def __init__(self, record):
@@ -46,20 +60,24 @@ class Variant:
     def __repr__(self):
         if self.is_timed:
             return f"<variant {self.index} {self.label()}: {_display.humane(self.best)}>"
-        return f"<variant {self.index} {self.label()}: {self.status}: {_display.first_line(self.reason)}>"
+        why = _display.first_line(self.reason)
+        return f"<variant {self.index} {self.label()}: {self.status}: {why}>"
 
 
 class Result:
     """What a tune found. Immutable; repr() is a table, and a notebook shows it as one.
 
-    winner (dict), time (ns, the winner's), variants (list of Variant, by index), ties (indices within noise of the
-    fastest), cached (a stored Result answered), generation, split (dict, phase -> ns; phases overlap), kernel,
-    key and extents (dicts), device (dict), options (dict), contended, and what else the daemon recorded in `record`.
+    winner (dict), time (ns, the winner's), variants (list of Variant, by index), ties (indices
+    within noise of the fastest), cached (a stored Result answered), generation, split (dict, phase
+    -> ns; phases overlap), kernel, key and extents (dicts), device (dict), options (dict),
+    contended, and what else the daemon recorded in `record`.
     """
 
     def __init__(self, record, message=b""):
-        self.record = record  # Result in proto/phobos/tuner/v1/types.proto, in the JSON of client/c/phobos.h
-        self.message = message  # the same as protobuf bytes, for adopt
+        # Result of proto/phobos/tuner/v1/types.proto, as client/c/phobos.h spells it in JSON, and
+        # as protobuf bytes, which adopt sends.
+        self.record = record
+        self.message = message
         self.cached = bool(record.get("cached", False))
         self.kernel = record["kernel"]
         self.key = {name: int(value) for name, value in record.get("key", {}).items()}
@@ -76,11 +94,11 @@ class Result:
         self.options = dict(record.get("options", {}))
 
     def table(self, sort="time", limit=32):
-        """The Result as text. sort: "time" or "index"; limit: the most variants shown, None for all."""
+        """The Result as text. sort: "time" or "index"; limit: variants shown, None for all."""
         return _display.table(self, sort, limit)
 
     def plot(self):
-        """Draws every timed variant's samples: a matplotlib figure where matplotlib is installed, else bars as text."""
+        """Draws all samples: a matplotlib figure where that is installed, else bars as text."""
         return _display.plot(self)
 
     def to_json(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel's source text as Python knows it: the text of the whole file, or of the notebook cell."""
+"""A kernel's source text as Python knows it: the whole file's, or the notebook cell's."""
 
 from ._errors import KernelSourceError
 
@@ -7,7 +7,7 @@ LIMIT = 1 << 20  # bytes; the daemon takes no more
 
 
 def text_of(function):
-    """The text of the file that defines `function`; raises KernelSourceError where Python does not have it."""
+    """The text of the file that defines `function`. Raises KernelSourceError: Python has none."""
     import linecache
 
     path = function.__code__.co_filename
@@ -31,10 +31,11 @@ def text_of(function):
 
 
 def check_annotations_deferred(frame):
-    """Called while the decorators of a kernel are evaluated, just before Python evaluates its annotations.
+    """Called with the decorators of a kernel, just before Python evaluates its annotations.
 
-    Without `from __future__ import annotations` an extent in an annotation would be a NameError that explains nothing,
-    so this raises a KernelSourceError in its place. `frame` is the one that defines the kernel.
+    Without `from __future__ import annotations` an extent in an annotation would be a NameError
+    that explains nothing, so this raises a KernelSourceError in its place. `frame` is the one that
+    defines the kernel.
     """
     import __future__
     import sys
@@ -49,12 +50,12 @@ def check_annotations_deferred(frame):
         f"{name!r} in the annotation of {parameter!r} is an extent, which Python cannot evaluate",
         kernel=kernel,
         reason="annotations",
-        remedy="Put `from __future__ import annotations` at the top of the file: then annotations are not evaluated.",
+        remedy="Put `from __future__ import annotations` at the top of the file.",
     )
 
 
 def _unknown_name(frame):
-    """(name, parameter, kernel) of the first annotation that Python could not evaluate in `frame`, or None."""
+    """(name, parameter, kernel) of the first annotation that Python cannot evaluate, or None."""
     import ast
     import builtins
     import linecache
@@ -63,6 +64,7 @@ def _unknown_name(frame):
         tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except SyntaxError:
         return None
+    known = {*frame.f_locals, *frame.f_globals, *vars(builtins)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.FunctionDef) or not node.decorator_list:
             continue
@@ -70,8 +72,6 @@ def _unknown_name(frame):
             continue
         for argument in node.args.args:
             for part in ast.walk(argument.annotation) if argument.annotation else ():
-                if not isinstance(part, ast.Name) or part.id in frame.f_locals or part.id in frame.f_globals:
-                    continue
-                if not hasattr(builtins, part.id):
+                if isinstance(part, ast.Name) and part.id not in known:
                     return part.id, argument.arg, node.name
     return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One request to tune: what the C face asks for and calls back, and what becomes of errors in the user's functions."""
+"""One request to tune: what the C face gets and calls back; errors of the user's functions."""
 
 import ctypes
 import operator
@@ -10,14 +10,16 @@ from ._errors import LaunchError, PhobosError, ReferenceFailedError, TuneError
 
 
 def sides_of(grid, meta):
-    """The grid, a value or a function of meta, as three numbers. Raises LaunchError, or what the function raises."""
+    """The grid as three numbers. Raises LaunchError, or what a grid function raises."""
     value = grid(meta) if callable(grid) else grid
     try:
         sides = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
     except TypeError:
         sides = ()
     if not 1 <= len(sides) <= 3 or min(sides) < 0 or max(sides) > 0x7FFFFFFFFFFFFFFF:
-        raise LaunchError(f"a grid is 1 to 3 numbers of blocks, not {value!r}", reason="bad_argument")
+        raise LaunchError(
+            f"a grid is 1 to 3 numbers of blocks, not {value!r}", reason="bad_argument"
+        )
     return (sides + (1, 1))[:3]
 
 
@@ -39,7 +41,7 @@ class Options:
 
 
 class Tuning:
-    """A phobos_tune_request and the callbacks that it points to. Used for one call, by the thread that made it."""
+    """A phobos_tune_request and its callbacks. Used for one call, by the thread that made it."""
 
     def __init__(self, library, description, binding, grid, reference, options):
         self._library = library
@@ -51,7 +53,8 @@ class Tuning:
         self._bar = None
         self._values = description.signature.pack(binding.values)
         self._extents = (ctypes.c_int64 * len(binding.extents))(*binding.extents)
-        request = self.request = _library.TuneRequest(struct_bytes=ctypes.sizeof(_library.TuneRequest))
+        request = self.request = _library.TuneRequest()
+        request.struct_bytes = ctypes.sizeof(request)
         request.extents = ctypes.addressof(self._extents)
         request.extent_count = len(binding.extents)
         request.values = self._values
@@ -72,12 +75,14 @@ class Tuning:
         return ctypes.addressof(self._extents), len(self._extents)
 
     def run(self, name, *arguments):
-        """Makes the call with a progress bar. Errors of the user's functions become the cause of what is raised."""
-        with _progress.Bar(f"tuning {self._description.kernel} {self._where()}".rstrip()) as self._bar:
+        """Makes the call, under a progress bar. What the user's functions raised is the cause."""
+        label = f"tuning {self._description.kernel} {self._where()}".rstrip()
+        with _progress.Bar(label) as self._bar:
             try:
                 return self._library.waiting_call(name, *arguments)
             except PhobosError as error:
-                raise self._explained(error) from self._errors.get("reference") or self._errors.get("grid")
+                cause = self._errors.get("reference") or self._errors.get("grid")
+                raise self._explained(error) from cause
             finally:
                 self._break_cycles()
 
@@ -98,7 +103,11 @@ class Tuning:
         else:
             text, remedy = f"the reference raised {type(raised).__name__}: {raised}", ""
         return ReferenceFailedError(
-            text, kernel=error.kernel or self._description.kernel, key=error.key, reason="reference_failed", remedy=remedy
+            text,
+            kernel=error.kernel or self._description.kernel,
+            key=error.key,
+            reason="reference_failed",
+            remedy=remedy,
         )
 
     def _guarded(self, what, sink, function, *arguments):
@@ -106,11 +115,12 @@ class Tuning:
         try:
             self._library.guard().run(function, *arguments)
             return 0
-        except BaseException as exception:  # nothing may pass through C; the guard raises what is no Exception later
+        except BaseException as exception:
+            # Nothing may pass through C. The guard has what is no Exception, and raises it later.
             if isinstance(exception, Exception):
                 self._errors.setdefault(what, exception)
-            text = exception.message if isinstance(exception, PhobosError) else f"{type(exception).__name__}: {exception}"
-            self._library.say(sink, text.encode(errors="replace"))
+            said = getattr(exception, "message", None) or f"{type(exception).__name__}: {exception}"
+            self._library.say(sink, said.encode(errors="replace"))
             return 1
 
     def _on_grid(self, user, variant, settings_json, grid, sink):
@@ -132,7 +142,9 @@ class Tuning:
         for name, array in _reference.expected(answer, parameters, shapes, kernel).items():
             code = self._library.expect(expected, name.encode(), array.ctypes.data, array.nbytes)
             if code:
-                raise ReferenceFailedError(f"the expected {name} was refused (code {code})", kernel=kernel)
+                raise ReferenceFailedError(
+                    f"the expected {name} was refused (code {code})", kernel=kernel
+                )
 
     def _on_progress(self, user, report):
         try:

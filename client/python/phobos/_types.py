@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Element types, and the objects that kernel annotations are made of.
 
-Under `from __future__ import annotations` Python never evaluates the annotations; without it these objects are what
-they evaluate to. Nothing here is read by the compiler, which parses the source text.
+Under `from __future__ import annotations` Python never evaluates the annotations; without it these
+objects are what they evaluate to. Nothing here is read by the compiler, which parses the source
+text.
 """
 
 

@@ -45,7 +45,7 @@ inf, nan = float("inf"), float("nan")
 
 
 def to_bf16(array):
-    """Rounds f32 numbers to bf16 (nearest even): a NumPy uint16 array of bits, which a bf16 parameter takes."""
+    """f32 numbers as bf16 (nearest even): a NumPy uint16 array of bits, for a bf16 parameter."""
     from ._reference import to_bf16 as convert
 
     return convert(array)

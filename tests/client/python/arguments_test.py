@@ -34,9 +34,12 @@ class TensorsTest(unittest.TestCase):
 
     def test_every_dtype_by_numpy_and_by_buffers(self):
         for name, dtype, code in (
-            ("f16", "float16", None), ("f32", "float32", "f"), ("f64", "float64", "d"), ("i8", "int8", "b"),
-            ("i16", "int16", "h"), ("i32", "int32", "i"), ("i64", "int64", "q"), ("u8", "uint8", "B"),
-            ("u16", "uint16", "H"), ("u32", "uint32", "I"), ("u64", "uint64", "Q"), ("bool", "bool", None),
+            ("f16", "float16", None), ("f32", "float32", "f"), ("f64", "float64", "d"),
+            ("i8", "int8", "b"),
+            ("i16", "int16", "h"), ("i32", "int32", "i"), ("i64", "int64", "q"),
+            ("u8", "uint8", "B"),
+            ("u16", "uint16", "H"), ("u32", "uint32", "I"), ("u64", "uint64", "Q"),
+            ("bool", "bool", None),
         ):  # fmt: skip
             one = signature(fake.tensor("x", name))
             self.assertEqual(one.bind((np.zeros(3, dtype),)).extents, (3,), name)
@@ -46,7 +49,9 @@ class TensorsTest(unittest.TestCase):
                 one.bind((np.zeros(3, "complex64"),))
 
     def test_long_is_i64(self):
-        self.assertEqual(signature(fake.tensor("x", "i64")).bind((array.array("l", [1]),)).extents, (1,))
+        self.assertEqual(
+            signature(fake.tensor("x", "i64")).bind((array.array("l", [1]),)).extents, (1,)
+        )
 
     def test_buffers_bind_by_address(self):
         one = signature(fake.tensor("x", "u8"))
@@ -68,7 +73,9 @@ class TensorsTest(unittest.TestCase):
         data.extend(b"more")
 
     def test_dtype_must_match_exactly(self):
-        with self.refused(r'x is ph.f32 in the kernel and f64 in the array\nPass x.astype\("float32"\)'):
+        with self.refused(
+            r'x is ph.f32 in the kernel and f64 in the array\nPass x.astype\("float32"\)'
+        ):
             self.pair.bind((np.zeros(5), np.zeros(5, np.float32)))
         with self.refused("and >f4 in the array|and float32|>f4"):
             self.pair.bind((np.zeros(5, ">f4"), np.zeros(5, np.float32)))
@@ -76,7 +83,9 @@ class TensorsTest(unittest.TestCase):
     def test_strides_are_told(self):
         x = np.zeros((8, 8), np.float32)
         square = signature(fake.tensor("x", dims=("M", "N")), extents=("M", "N"))
-        with self.refused(r"x is not contiguous in row-major order: shape \(8, 8\), strides \(4, 32\) bytes"):
+        with self.refused(
+            r"x is not contiguous in row-major order: shape \(8, 8\), strides \(4, 32\) bytes"
+        ):
             square.bind((x.T,))
         with self.refused(r"strides \(8,\) bytes\nPass numpy.ascontiguousarray\(x\)"):
             self.pair.bind((x.reshape(64)[::2], np.zeros(32, np.float32)))
@@ -103,11 +112,19 @@ class TensorsTest(unittest.TestCase):
             self.pair.bind((np.zeros((5, 1), np.float32), np.zeros(5, np.float32)))
 
     def test_extents_come_in_the_order_of_the_description(self):
-        two = signature(fake.tensor("x", dims=("M", "N")), fake.tensor("y", dims=("K",)), extents=("K", "M", "N"))
-        self.assertEqual(two.bind((np.zeros((2, 3), np.float32), np.zeros(7, np.float32))).extents, (7, 2, 3))
+        two = signature(
+            fake.tensor("x", dims=("M", "N")),
+            fake.tensor("y", dims=("K",)),
+            extents=("K", "M", "N"),
+        )
+        self.assertEqual(
+            two.bind((np.zeros((2, 3), np.float32), np.zeros(7, np.float32))).extents, (7, 2, 3)
+        )
 
     def test_empty_arrays_bind(self):
-        self.assertEqual(self.pair.bind((np.zeros(0, np.float32), np.zeros(0, np.float32))).extents, (0,))
+        self.assertEqual(
+            self.pair.bind((np.zeros(0, np.float32), np.zeros(0, np.float32))).extents, (0,)
+        )
         self.assertEqual(signature(fake.tensor("x", "u8")).bind((bytearray(),)).extents, (0,))
 
     def test_an_address_between_elements_is_refused(self):
@@ -153,8 +170,10 @@ class ScalarsTest(unittest.TestCase):
 
     def test_values_fill_slots_of_eight_bytes(self):
         for dtype, value, code in (
-            ("f16", 1.5, "e"), ("f32", 0.1, "f"), ("f64", 0.1, "d"), ("i8", -3, "b"), ("i16", -3, "h"), ("i32", -3, "i"),
-            ("i64", -3, "q"), ("u8", 200, "B"), ("u16", 60000, "H"), ("u32", 1 << 31, "I"), ("u64", 1 << 63, "Q"),
+            ("f16", 1.5, "e"), ("f32", 0.1, "f"), ("f64", 0.1, "d"), ("i8", -3, "b"),
+            ("i16", -3, "h"), ("i32", -3, "i"),
+            ("i64", -3, "q"), ("u8", 200, "B"), ("u16", 60000, "H"), ("u32", 1 << 31, "I"),
+            ("u64", 1 << 63, "Q"),
             ("bool", True, "?"), ("f32", math.inf, "f"), ("f32", 3, "f"),
         ):  # fmt: skip
             wanted = struct.pack("<" + code, value)
@@ -187,7 +206,21 @@ class ScalarsTest(unittest.TestCase):
 
     def test_bf16_rounds_once_to_nearest_even(self):
         numbers = random.Random(7)
-        cases = [0.0, -0.0, 1.0, 1.00390625, 1.01171875, 3.3895e38, -3.3895e38, 1e-40, 9.2e-41, 4.5e-41, 1e-45, math.inf, -math.inf]
+        cases = [
+            0.0,
+            -0.0,
+            1.0,
+            1.00390625,
+            1.01171875,
+            3.3895e38,
+            -3.3895e38,
+            1e-40,
+            9.2e-41,
+            4.5e-41,
+            1e-45,
+            math.inf,
+            -math.inf,
+        ]
         cases += [numbers.uniform(-1, 1) * 2.0 ** numbers.randint(-140, 127) for _ in range(2000)]
         for value in cases:
             bits = bf16_bits(value)

@@ -29,9 +29,16 @@ def describe(kernel, parameters, extents=("N",), key=("N",), blocks=(256, 512)):
     """From now on every kernel is this one, and a plan is its first variant."""
     reset()
     variants = [{"index": i, "settings": {"BLOCK": block}} for i, block in enumerate(blocks)]
-    description = {"kernel": kernel, "parameters": parameters, "extents": list(extents), "key": list(key)}
+    description = {
+        "kernel": kernel,
+        "parameters": parameters,
+        "extents": list(extents),
+        "key": list(key),
+    }
     _functions.fake_set(b"description", json.dumps({**description, "variants": variants}).encode())
-    _functions.fake_set(b"plan", json.dumps({"variant": 0, "settings": {"BLOCK": blocks[0]}}).encode())
+    _functions.fake_set(
+        b"plan", json.dumps({"variant": 0, "settings": {"BLOCK": blocks[0]}}).encode()
+    )
     _functions.fake_set(b"result", json.dumps(RESULT).encode())
     number("value_count", len(parameters))
     number("scalars", sum(1 << i for i, p in enumerate(parameters) if not p.get("is_tensor")))
@@ -51,7 +58,12 @@ def result(record):
 
 def fail(function, code, reason="", message="no", remedy="", variants=()):
     _functions.fake_fail(
-        function.encode(), code, reason.encode(), message.encode(), remedy.encode(), json.dumps(list(variants)).encode()
+        function.encode(),
+        code,
+        reason.encode(),
+        message.encode(),
+        remedy.encode(),
+        json.dumps(list(variants)).encode(),
     )
 
 
@@ -99,11 +111,14 @@ RESULT = {
     "ties": [1],
     "variants": [
         {
-            "index": 0, "settings": {"BLOCK": 256}, "status": "timed", "samples_ns": [9100000, 9000000, 9900000],
-            "best_ns": 9000000, "median_ns": 9100000, "spread": 0.1, "interquartile_ns": 400000, "grid": {"x": 65536, "y": 1, "z": 1},
+            "index": 0, "settings": {"BLOCK": 256}, "status": "timed",
+            "samples_ns": [9100000, 9000000, 9900000],
+            "best_ns": 9000000, "median_ns": 9100000, "spread": 0.1, "interquartile_ns": 400000,
+            "grid": {"x": 65536, "y": 1, "z": 1},
         },
         {
-            "index": 1, "settings": {"BLOCK": 512}, "status": "timed", "samples_ns": [8120000, 8300000, 8400000],
+            "index": 1, "settings": {"BLOCK": 512}, "status": "timed",
+            "samples_ns": [8120000, 8300000, 8400000],
             "best_ns": 8120000, "median_ns": 8300000, "spread": 0.0345, "interquartile_ns": 100000,
         },
         {
@@ -111,7 +126,8 @@ RESULT = {
             "reason": "out[3]: got 1, want 2\nlargest error 1, 7 elements differ",
         },
     ],
-    "split": {"queue_ns": 40000, "upload_ns": 12400000, "compile_ns": 8000000, "timing_ns": 500000000, "total_ns": 903000000},
+    "split": {"queue_ns": 40000, "upload_ns": 12400000, "compile_ns": 8000000,
+    "timing_ns": 500000000, "total_ns": 903000000},
     "rounds": 20,
     "generation": 3,
 }  # fmt: skip

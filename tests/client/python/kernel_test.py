@@ -20,7 +20,12 @@ import fake
 import phobos.lang as ph
 from phobos import _library
 
-DECLINED = {"status": "grid_error", "reason": "ValueError: no", "settings": {"BLOCK": 256}, "index": 0}
+DECLINED = {
+    "status": "grid_error",
+    "reason": "ValueError: no",
+    "settings": {"BLOCK": 256},
+    "index": 0,
+}
 
 
 def blocks(meta):
@@ -42,7 +47,9 @@ def scaled(x, out, alpha):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        fake.describe("add", [fake.tensor("x"), fake.tensor("out", is_written=True), fake.scalar("alpha")])
+        fake.describe(
+            "add", [fake.tensor("x"), fake.tensor("out", is_written=True), fake.scalar("alpha")]
+        )
         self.x, self.out = np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32)
 
     def quiet(self):
@@ -58,7 +65,8 @@ class LaunchTest(Case):
     def test_grids_of_every_form(self):
         add = make()
         for grid, sides in (
-            ((4,), (4, 1, 1)), ((2, 3), (2, 3, 1)), ((2, 3, 4), (2, 3, 4)), (5, (5, 1, 1)), ([6], (6, 1, 1)),
+            ((4,), (4, 1, 1)), ((2, 3), (2, 3, 1)), ((2, 3, 4), (2, 3, 4)), (5, (5, 1, 1)),
+            ([6], (6, 1, 1)),
             ((np.int64(7),), (7, 1, 1)), (lambda meta: meta["BLOCK"], (256, 1, 1)),
         ):  # fmt: skip
             for _ in range(2):  # first the slow way, then the fast one
@@ -92,9 +100,12 @@ class LaunchTest(Case):
         read_only.flags.writeable = False
         twice = np.zeros(2048, np.float32)
         for arguments in (
-            (self.x.astype(np.int32), self.out, 0.5), (twice[::2], self.out, 0.5), (self.x, read_only, 0.5),
-            (self.x, self.out, "1"), (self.x, self.out, 1e39), (self.x, self.out), (self.x, self.out, 1, 2),
-            (self.x.reshape(32, 32), self.out, 1), (self.x.astype(">f4"), self.out, 1), (None, self.out, 1),
+            (self.x.astype(np.int32), self.out, 0.5), (twice[::2], self.out, 0.5),
+            (self.x, read_only, 0.5),
+            (self.x, self.out, "1"), (self.x, self.out, 1e39), (self.x, self.out),
+            (self.x, self.out, 1, 2),
+            (self.x.reshape(32, 32), self.out, 1), (self.x.astype(">f4"), self.out, 1),
+            (None, self.out, 1),
         ):  # fmt: skip
             with self.assertRaises(ph.ArgumentError):
                 add[blocks](*arguments)
@@ -137,14 +148,19 @@ class LaunchTest(Case):
         with self.assertRaises(ph.ArgumentError) as caught:
             add[blocks](self.x, self.out, 0.5)
         error = caught.exception
-        self.assertEqual((error.kernel, error.key, error.reason, error.remedy), ("add", "N=7", "bad_argument", "Use another array."))
+        self.assertEqual(
+            (error.kernel, error.key, error.reason, error.remedy),
+            ("add", "N=7", "bad_argument", "Use another array."),
+        )
         self.assertIn("out overlaps x", str(error))
 
     def test_codes_and_reasons_choose_the_exception(self):
         for code, reason, kind in (
             (3, "bad_source", ph.KernelSourceError), (5, "unknown_kernel", ph.KernelSourceError),
-            (9, "no_winner", ph.TuneError), (9, "race", ph.LaunchError), (14, "", ph.DaemonError), (7, "", ph.DaemonError),
-            (8, "out_of_memory", ph.TuneError), (4, "timeout", ph.TuneCancelledError), (12, "", ph.UnsupportedError),
+            (9, "no_winner", ph.TuneError), (9, "race", ph.LaunchError),
+            (14, "", ph.DaemonError), (7, "", ph.DaemonError),
+            (8, "out_of_memory", ph.TuneError), (4, "timeout", ph.TuneCancelledError),
+            (12, "", ph.UnsupportedError),
             (9, "", ph.LaunchError), (9, "reference_failed", ph.ReferenceFailedError),
         ):  # fmt: skip
             fake.fail("prepare", code, reason)
@@ -205,7 +221,9 @@ class TuneTest(Case):
 
     def test_tune_gives_the_result_and_passes_the_options(self):
         add = make(rtol=1e-3, flush_l2=False)
-        result = add.tune(blocks, self.x, self.out, alpha=0.5, reference=scaled, atol=0.25, force=True)
+        result = add.tune(
+            blocks, self.x, self.out, alpha=0.5, reference=scaled, atol=0.25, force=True
+        )
         self.assertEqual((result.winner, result.cached), ({"BLOCK": 512}, False))
         self.assertEqual(self.last()[:5], (1, 1024, 1, True, 3))
         self.assertEqual(self.last()[5:], (1e-3, 0.25))
@@ -213,14 +231,25 @@ class TuneTest(Case):
         self.assertEqual(self.last()[2:4] + self.last()[5:], (0, False, 0.5, None))
 
     def last(self):
-        """What the request of the last call said: (extents, first, no flush, force, values, rtol, atol)."""
+        """What the request of the last call said: (extents, first, no flush, force, values, rtol,
+        atol).
+        """
         import ctypes
 
         fake._functions.fake_request.restype = ctypes.POINTER(_library.TuneRequest)
         said = fake._functions.fake_request().contents
-        tolerance = [pointer.contents.value if pointer else None for pointer in (said.rtol, said.atol)]
+        tolerance = [
+            pointer.contents.value if pointer else None for pointer in (said.rtol, said.atol)
+        ]
         first = ctypes.cast(said.extents, ctypes.POINTER(ctypes.c_int64))[0]
-        return (said.extent_count, first, said.no_flush_l2, bool(said.force), said.value_count, *tolerance)
+        return (
+            said.extent_count,
+            first,
+            said.no_flush_l2,
+            bool(said.force),
+            said.value_count,
+            *tolerance,
+        )
 
     def test_tune_needs_a_reference(self):
         with self.assertRaisesRegex(ph.TuneError, "no reference"):
@@ -238,7 +267,9 @@ class TuneTest(Case):
 
     def test_a_wrong_answer_of_the_reference_says_what_is_wrong(self):
         with self.assertRaisesRegex(ph.ReferenceFailedError, r"out has shape \(3,\)"):
-            make().tune(blocks, self.x, self.out, 0.5, reference=lambda x, out, alpha: {"out": x[:3]})
+            make().tune(
+                blocks, self.x, self.out, 0.5, reference=lambda x, out, alpha: {"out": x[:3]}
+            )
         with self.assertRaisesRegex(ph.ReferenceFailedError, "takes 0 positional arguments"):
             make().tune(blocks, self.x, self.out, 0.5, reference=lambda: {})
 
@@ -279,7 +310,7 @@ class TuneTest(Case):
         add = make()
         self.assertEqual(add.result(N=7).winner, {"BLOCK": 512})
         self.assertIsNone(add.result(N=8))
-        with self.assertRaisesRegex(ph.ArgumentError, "'N' is part of the key and missing"):
+        with self.assertRaisesRegex(ph.ArgumentError, "'N' is missing; the key is"):
             add.result()
         with self.assertRaisesRegex(ph.ArgumentError, "'M' is no extent"):
             add.result(M=7, N=7)

@@ -20,7 +20,9 @@ def parameters(*records):
 class CopiesTest(unittest.TestCase):
     def test_arrays_are_copies_of_their_own(self):
         x = np.arange(6, dtype=np.int16).reshape(2, 3)
-        (copy,) = _reference.copies(parameters(fake.tensor("x", "i16", ("M", "N"))), [(2, 3)], [x.ctypes.data])
+        (copy,) = _reference.copies(
+            parameters(fake.tensor("x", "i16", ("M", "N"))), [(2, 3)], [x.ctypes.data]
+        )
         np.testing.assert_array_equal(copy, x)
         self.assertEqual(copy.dtype, np.int16)
         copy[0, 0] = 99
@@ -40,7 +42,9 @@ class CopiesTest(unittest.TestCase):
         bits = np.array([0x3F80, 0xC000, 0x7F80], np.uint16)
         with mock.patch.dict(sys.modules, {"ml_dtypes": None}):
             tensor, scalar = _reference.copies(
-                parameters(fake.tensor("x", "bf16"), fake.scalar("s", "bf16")), [(3,), ()], [bits.ctypes.data] * 2
+                parameters(fake.tensor("x", "bf16"), fake.scalar("s", "bf16")),
+                [(3,), ()],
+                [bits.ctypes.data] * 2,
             )
         self.assertEqual((tensor.dtype, tensor.tolist()), (np.float32, [1.0, -2.0, np.inf]))
         self.assertEqual((scalar, type(scalar)), (1.0, np.float32))
@@ -58,7 +62,9 @@ class CopiesTest(unittest.TestCase):
 class ExpectedTest(unittest.TestCase):
     def setUp(self):
         self.parameters = parameters(
-            fake.tensor("x"), fake.tensor("out", is_written=True), fake.tensor("half", "bf16", is_written=True)
+            fake.tensor("x"),
+            fake.tensor("out", is_written=True),
+            fake.tensor("half", "bf16", is_written=True),
         )
         self.answer = {"out": np.ones(4, np.float32), "half": np.ones(4, np.float32)}
 
@@ -79,20 +85,27 @@ class ExpectedTest(unittest.TestCase):
             ({"x": out}, "returned 'x', which is no tensor that the kernel writes"),
             ({"out": out[:3]}, r"out has shape \(3,\); the argument has \(4,\)"),
             ({"out": np.float32(1)}, r"out has shape \(\)"),
-            ({"out": out.astype(np.float64)}, r'out is float64; the kernel writes float32\nAdd .astype\("float32"\)'),
+            (
+                {"out": out.astype(np.float64)},
+                r'out is float64; the kernel writes float32\nAdd .astype\("float32"\)',
+            ),
             ({"half": out.astype(np.float64)}, "half is float64, not float32"),
         ):
             with self.assertRaisesRegex(ph.ReferenceFailedError, pattern):
                 self.expected({**self.answer, **change})
         with self.assertRaisesRegex(ph.ReferenceFailedError, "returned nothing for half"):
             self.expected({"out": out})
-        with self.assertRaisesRegex(ph.ReferenceFailedError, "returned a ndarray\nIt must return a dict"):
+        with self.assertRaisesRegex(
+            ph.ReferenceFailedError, "returned a ndarray\nIt must return a dict"
+        ):
             self.expected(out)
 
 
 class Bf16Test(unittest.TestCase):
     def test_round_trip_and_rounding(self):
-        values = np.array([1.0, 1.00390625, 1.01171875, -3.3895e38, 3.4e38, 1e-40, np.inf, np.nan], np.float32)
+        values = np.array(
+            [1.0, 1.00390625, 1.01171875, -3.3895e38, 3.4e38, 1e-40, np.inf, np.nan], np.float32
+        )
         bits = ph.to_bf16(values)
         self.assertEqual(bits.dtype, np.uint16)
         self.assertEqual(bits[:3].tolist(), [0x3F80, 0x3F80, 0x3F82])

@@ -43,12 +43,11 @@ class ResultTest(unittest.TestCase):
     def test_table(self):
         self.assertEqual(
             repr(result()),
-            "add at N=16777216 | Test CPU, 2 threads | generation 3\n"
-            "   variant        best   median  spread\n"
-            "*  BLOCK=512   8.12 ms  8.30 ms   3.5 %  ##############\n"
-            "   BLOCK=256   9.00 ms  9.10 ms  10.0 %  ################\n"
-            "   BLOCK=1024        -        -       -  wrong_result: out[3]: got 1, want 2\n"
-            "* winner | best of 3 rounds | tune 903 ms: queue 40.0 us, upload 12.4 ms, compile 8.00 ms, timing 500 ms",
+            "add at N=16777216 | Test CPU, 2 threads | generation 3\n   variant        best  "
+            " median  spread\n*  BLOCK=512   8.12 ms  8.30 ms   3.5 %  ##############\n   BLOCK=256"
+            "   9.00 ms  9.10 ms  10.0 %  ################\n   BLOCK=1024        -        -       -"
+            "  wrong_result: out[3]: got 1, want 2\n* winner | best of 3 rounds | tune 903 ms:"
+            " queue 40.0 us, upload 12.4 ms, compile 8.00 ms, timing 500 ms",
         )
 
     def test_table_by_index_with_a_limit_ties_and_contention(self):
@@ -76,7 +75,9 @@ class ResultTest(unittest.TestCase):
         self.assertEqual(text.count("<tr"), 4)
 
     def test_plot_without_matplotlib_prints_bars(self):
-        with mock.patch.dict("sys.modules", {"matplotlib": None}), redirect_stdout(io.StringIO()) as out:
+        with mock.patch.dict("sys.modules", {"matplotlib": None}), redirect_stdout(
+            io.StringIO()
+        ) as out:
             text = result().plot()
         self.assertEqual(out.getvalue().strip("\n"), text.strip("\n"))
         lines = text.splitlines()
@@ -86,8 +87,10 @@ class ResultTest(unittest.TestCase):
 
     def test_humane(self):
         for ns, text in (
-            (0, "0 ns"), (999, "999 ns"), (1000, "1.00 us"), (45123, "45.1 us"), (999499, "999 us"), (999999, "1.00 ms"),
-            (8120000, "8.12 ms"), (123456789, "123 ms"), (1500000000, "1.50 s"), (90e9, "90.0 s"), (4e12, "4000 s"),
+            (0, "0 ns"), (999, "999 ns"), (1000, "1.00 us"), (45123, "45.1 us"),
+            (999499, "999 us"), (999999, "1.00 ms"),
+            (8120000, "8.12 ms"), (123456789, "123 ms"), (1500000000, "1.50 s"),
+            (90e9, "90.0 s"), (4e12, "4000 s"),
         ):  # fmt: skip
             self.assertEqual(_display.humane(ns), text)
 
@@ -98,7 +101,15 @@ class Terminal(io.StringIO):
 
 
 def progress(**changes):
-    fields = dict(phase="timing", done=3, total=20, best_ns=8120000, best_settings="BLOCK=512", queue_position=0, estimate_ms=1500)
+    fields = dict(
+        phase="timing",
+        done=3,
+        total=20,
+        best_ns=8120000,
+        best_settings="BLOCK=512",
+        queue_position=0,
+        estimate_ms=1500,
+    )
     return _progress.Progress(**{**fields, **changes})
 
 
@@ -108,8 +119,14 @@ class ProgressTest(unittest.TestCase):
             _progress.line("tuning add", progress(), 200),
             "tuning add  timing  [#.........] 3 of 20  best 8.12 ms BLOCK=512  about 1.50 s left",
         )
-        self.assertEqual(_progress.line("tuning add", progress(queue_position=2, best_ns=0, estimate_ms=0), 200), "tuning add  queued, 2 before it")
-        self.assertIn("120 of 300 ms", _progress.line("a", progress(phase="warm_up", done=120, total=300), 200))
+        self.assertEqual(
+            _progress.line("tuning add", progress(queue_position=2, best_ns=0, estimate_ms=0), 200),
+            "tuning add  queued, 2 before it",
+        )
+        self.assertIn(
+            "120 of 300 ms",
+            _progress.line("a", progress(phase="warm_up", done=120, total=300), 200),
+        )
         self.assertEqual(len(_progress.line("tuning add", progress(), 30)), 29)
 
     def test_the_bar_draws_on_a_terminal_and_wipes_itself(self):
@@ -125,7 +142,11 @@ class ProgressTest(unittest.TestCase):
         self.assertTrue(text.endswith("\r\x1b[K"))
 
     def test_it_is_silent_elsewhere(self):
-        for environment, stream in (({"PHOBOS_PROGRESS": "0", "TERM": "xterm"}, Terminal()), ({"TERM": "dumb"}, Terminal()), ({"TERM": "xterm"}, io.StringIO())):
+        for environment, stream in (
+            ({"PHOBOS_PROGRESS": "0", "TERM": "xterm"}, Terminal()),
+            ({"TERM": "dumb"}, Terminal()),
+            ({"TERM": "xterm"}, io.StringIO()),
+        ):
             with mock.patch.dict(os.environ, environment):
                 with _progress.Bar("a", stream) as bar:
                     bar.show(progress())
