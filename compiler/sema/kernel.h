@@ -7,6 +7,7 @@
 #define PHOBOS_COMPILER_SEMA_KERNEL_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,8 +47,8 @@ using Settings = std::vector<std::pair<std::string, ConstantValue>>;
 using LiteralOrTuned = std::variant<int64_t, std::string>;
 
 struct Condition {
-  std::string text;  // canonical
-  ast::ExprPtr expr;
+  std::string text;  // canonical; the grid is grid_x, grid_y, grid_z in it
+  std::shared_ptr<const ast::Expr> expr;
   int32_t line = 0;
   bool is_assumption = false;      // ph.assume; else @ph.constraint
   bool only_constants = false;     // decidable without extents
