@@ -17,6 +17,7 @@ from ._source import text_of
 _GRID = Struct("<qqq")
 _ONES = {1: (1, 1), 2: (1,), 3: ()}  # what a grid of so many sides lacks
 _LOOK_AGAIN = 101
+_PLANS = 4096  # kept a kernel; those over are asked for again
 _TRIES = 8  # plans in a row that may turn out to be out of date before a launch gives up
 
 # A forked child gives these new locks: in it, those that other threads held stay held for ever.
@@ -103,6 +104,9 @@ class Kernel:
 
     def __repr__(self):
         return f"<phobos kernel {self.__module__}.{self.__qualname__}>"
+
+    def __reduce__(self):
+        return self.__qualname__  # pickled by name, as functions are
 
     def __call__(self, *arguments, **named):
         raise ArgumentError(
@@ -193,7 +197,9 @@ class Kernel:
     # which explains it.
     def _launch(self, grid, /, *arguments, stream=None, **named):
         kinds = self._kinds
-        if named or stream is not None or kinds is None or len(arguments) != len(kinds):
+        if kinds is not None and named:
+            arguments, named = self._description.signature.ordered(arguments, named), {}
+        if kinds is None or stream is not None or len(arguments) != len(kinds):
             return self._launch_checked(grid, arguments, named, stream)
         known, values = [], []
         try:
@@ -329,8 +335,12 @@ class Kernel:
             if plan is None and not self._is_empty(grid, binding):
                 plan = self._ask(binding, grid)
                 with self._lock:
+                    if len(self._plans) >= _PLANS:
+                        self._plans.clear()
                     self._plans[binding.extents] = plan
-            return plan
+        with self._lock:
+            self._turns.pop(binding.extents, None)
+        return plan
 
     def _ask(self, binding, grid):
         import ctypes
@@ -367,6 +377,8 @@ class Kernel:
                     return
                 known.append((said["shape"], said["typestr"], said["data"][1], said["strides"]))
         with self._lock:
+            if len(self._known) >= _PLANS:
+                self._known.clear()
             self._known[tuple(known)] = plan
 
     def _forget(self, plan):
@@ -412,10 +424,18 @@ class Kernel:
         from ._library import library
 
         for note in library().take_notes():
-            warnings.warn(note, PhobosWarning, stacklevel=2)
+            warnings.warn(note, PhobosWarning, stacklevel=_levels_to_user())
 
     def _argument_error(self, message):
         return ArgumentError(message, kernel=self.__name__, reason="bad_argument")
+
+
+def _levels_to_user():
+    """How far above the caller the code that uses this package is, as warnings count."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _renew_locks():

@@ -382,7 +382,7 @@ def _paths():
     beside = os.path.join(package, "libphobos.so")
     if os.path.exists(beside):
         return beside, None
-    daemon = os.path.join(built, "daemon", "phobosd")
+    daemon = os.path.join(built, "daemon", "main", "phobosd")
     path = os.path.join(built, "client", "c", "libphobos.so")
     if not os.path.exists(path):
         raise _errors.DaemonError(

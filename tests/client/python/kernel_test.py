@@ -7,18 +7,20 @@ import contextlib
 import gc
 import io
 import os
+import pickle
 import signal
 import threading
 import time
 import unittest
 import warnings
 import weakref
+from unittest import mock
 
 import numpy as np
 
 import fake
 import phobos.lang as ph
-from phobos import _library
+from phobos import _kernel, _library
 
 DECLINED = {
     "status": "grid_error",
@@ -39,6 +41,10 @@ def make(reference=None, **options):
         out[ph.ctx.block.x * BLOCK : +BLOCK] = alpha * x[ph.ctx.block.x * BLOCK : +BLOCK]
 
     return add
+
+
+at_module_level = make()
+at_module_level.__qualname__ = "at_module_level"
 
 
 def scaled(x, out, alpha):
@@ -183,8 +189,22 @@ class LaunchTest(Case):
         add = make()
         add._described()
         fake.warn("add: not proved free of races")
-        with self.assertWarnsRegex(ph.PhobosWarning, "not proved free of races"):
+        with self.assertWarnsRegex(ph.PhobosWarning, "not proved free of races") as caught:
             add[blocks](self.x, self.out, 0.5)
+        self.assertEqual(caught.filename, __file__)
+
+    def test_many_sizes_do_not_fill_the_memory(self):
+        add = make()
+        with mock.patch.object(_kernel, "_PLANS", 8):
+            for n in range(1, 40):
+                x = np.zeros(n, np.float32)
+                add[blocks](x, x.copy(), 0.5)
+                add[blocks](x, x.copy(), 0.5)
+        self.assertEqual((fake.counts()["launches"], fake.counts()["prepares"]), (78, 39))
+        self.assertLessEqual(max(len(add._plans), len(add._known), len(add._turns)), 8)
+
+    def test_a_kernel_is_pickled_by_name(self):
+        self.assertIs(pickle.loads(pickle.dumps(at_module_level)), at_module_level)
 
     def test_a_kernel_can_be_collected(self):
         add = make()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples: as programs, and their kernels against NumPy at sizes around the tiles."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../requirements"))
+from tuner import ROOT, Tuner
+
+# Every size with first choices (nothing is tuned), and one with the winner.
+_CHECK = """
+import math, os, sys
+import numpy as np
+import phobos.lang as ph
+import gelu, saxpy, vector_add
+
+def close(got, want, rtol):
+    return np.allclose(got, want, rtol=rtol, atol=1e-5)
+
+def check(n):
+    x = np.linspace(-5, 5, n, dtype=np.float32)
+    y = np.cos(x)
+    out = np.full_like(x, 9)
+    vector_add.add[vector_add.grid](x, y, out)
+    assert np.array_equal(out, x + y), n
+    out = y.copy()
+    saxpy.saxpy[saxpy.grid](alpha=-1.5, x=x, y=out)
+    assert np.array_equal(out, np.float32(-1.5) * x + y), n
+    erf = np.array([math.erf(v / math.sqrt(2)) for v in x.astype(float)])
+    gelu.gelu_f32[gelu.grid](x, y, out)
+    assert close(out, 0.5 * x * (1 + erf) * y, 2e-6), n
+    hx, hy, hout = x.astype(np.float16), y.astype(np.float16), np.zeros(n, np.float16)
+    gelu.gelu_f16[gelu.grid](hx, hy, hout)
+    wide = hx.astype(float)
+    erf = np.array([math.erf(v / math.sqrt(2)) for v in wide])
+    assert close(hout, 0.5 * wide * (1 + erf) * hy, 1e-3), n
+    bx, by, bout = ph.to_bf16(x), ph.to_bf16(y), np.zeros(n, np.uint16)
+    gelu.gelu_bf16[gelu.grid](bx, by, bout)
+    wide = ph.from_bf16(bx).astype(float)
+    erf = np.array([math.erf(v / math.sqrt(2)) for v in wide])
+    assert close(ph.from_bf16(bout), 0.5 * wide * (1 + erf) * ph.from_bf16(by), 5e-3), n
+
+for n in map(int, sys.argv[1:]):
+    check(n)
+"""
+
+
+class ExamplesTest(unittest.TestCase):
+    def setUp(self):
+        self.tuner = Tuner("--rounds=3", "--warm-up=5ms")
+        self.addCleanup(self.tuner.close)
+
+    def run_python(self, *arguments, **environment):
+        path = os.pathsep.join(
+            [self.tuner.environment["PYTHONPATH"], os.path.join(ROOT, "examples")]
+        )
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            env={**self.tuner.environment, "PYTHONPATH": path, **environment},
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def example(self, name, *arguments):
+        return self.run_python(os.path.join(ROOT, "examples", name), *arguments)
+
+    def test_vector_add_tunes_once(self):
+        self.assertIn("* winner", self.example("vector_add.py", "100000"))
+        second = self.example("vector_add.py", "100000")
+        self.assertIn("launched without tuning: {'BLOCK': ", second)
+        self.assertNotIn("* winner", second)
+
+    def test_saxpy(self):
+        out = self.example("saxpy.py", "100000")
+        self.assertEqual(out.count("UNROLL="), 12)
+        self.assertIn("y = 2 x + 1", out)
+
+    def test_gelu(self):
+        out = self.example("gelu.py", "20000")
+        for name in ("gelu_f32", "gelu_f16", "gelu_bf16"):
+            self.assertIn(name + " at N=20000", out)
+
+    def test_kernels_agree_with_numpy(self):
+        sizes = [str(n) for n in (0, 1, 7, 255, 256, 257, 511, 512, 513, 4099)]
+        self.run_python("-c", _CHECK, *sizes, PHOBOS_TUNE="off")
+        self.run_python("-c", _CHECK, "4099")
+
+
+if __name__ == "__main__":
+    unittest.main()
