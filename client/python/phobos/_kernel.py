@@ -197,7 +197,7 @@ class Kernel:
     # which explains it.
     def _launch(self, grid, /, *arguments, stream=None, **named):
         kinds = self._kinds
-        if kinds is not None and named:
+        if named and self._description is not None:
             arguments, named = self._description.signature.ordered(arguments, named), {}
         if kinds is None or stream is not None or len(arguments) != len(kinds):
             return self._launch_checked(grid, arguments, named, stream)

@@ -95,6 +95,6 @@ class Bar:
 
     def _columns(self):
         try:
-            return os.get_terminal_size(self._stream.fileno()).columns
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
         except (OSError, ValueError, AttributeError):
             return 80

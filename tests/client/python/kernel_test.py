@@ -343,6 +343,25 @@ class TuneTest(Case):
             add.adopt(ph.Result(fake.RESULT, b"1234"))
 
 
+class TerminalTest(Case):
+    def test_a_tune_draws_a_line_and_wipes_it(self):
+        fake.number("ticks", 3)
+        ours, theirs = os.openpty()
+        with open(theirs, "w") as terminal, contextlib.redirect_stderr(terminal):
+            with mock.patch.dict(os.environ, {"TERM": "xterm", "PHOBOS_PROGRESS": "1"}):
+                make().tune(blocks, self.x, self.out, 0.5, reference=scaled)
+        drawn = b""
+        with contextlib.suppress(OSError):  # the end of a terminal that is closed
+            while part := os.read(ours, 4096):
+                drawn += part
+        drawn = drawn.decode()
+        os.close(ours)
+        self.assertIn(
+            "tuning add N=1024  timing  [..........] 0 of 3  best 8.10 ms BLOCK=512", drawn
+        )
+        self.assertTrue(drawn.endswith("\r\x1b[K"))
+
+
 class InterruptTest(Case):
     def test_ctrl_c_during_a_tune_cancels_it_and_is_raised_once_it_ended(self):
         fake.number("ticks", 1000)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reference gets, and what is made of its answer."""
 
+import importlib.util
 import sys
 import unittest
 from unittest import mock
@@ -10,7 +11,7 @@ import numpy as np
 import fake
 import phobos.lang as ph
 from phobos import _reference
-from phobos._arguments import Parameter
+from phobos._arguments import Parameter, Signature
 
 
 def parameters(*records):
@@ -48,6 +49,18 @@ class CopiesTest(unittest.TestCase):
             )
         self.assertEqual((tensor.dtype, tensor.tolist()), (np.float32, [1.0, -2.0, np.inf]))
         self.assertEqual((scalar, type(scalar)), (1.0, np.float32))
+
+    @unittest.skipUnless(importlib.util.find_spec("ml_dtypes"), "ml_dtypes is not installed")
+    def test_with_ml_dtypes_bf16_is_its_type(self):
+        import ml_dtypes
+
+        x = np.array([1.0, -2.0], ml_dtypes.bfloat16)
+        one = parameters(fake.tensor("x", "bf16", is_written=True))
+        binding = Signature("add", one, ["N"]).bind((x,))
+        (copy,) = _reference.copies(one, binding.shapes, binding.values)
+        self.assertEqual((copy.dtype, copy.tolist()), (x.dtype, [1.0, -2.0]))
+        answer = _reference.expected({"x": copy + copy}, one, binding.shapes, "add")
+        self.assertEqual(answer["x"].tolist(), [0x4000, 0xC080])
 
     def test_an_empty_tensor(self):
         (copy,) = _reference.copies(parameters(fake.tensor("x", dims=("M", "N"))), [(0, 3)], [0])

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../requirements"))
-from tuner import Tuner, ROOT
+from tuner import ROOT, Tuner
 
 
 class DocsTest(unittest.TestCase):
