@@ -141,24 +141,30 @@ class Library:
             raise _errors.DaemonError(
                 f"cannot load {path}: {error}", reason="no_library", remedy=_REMEDY
             ) from None
-        for name, arguments in _CALLS.items():
-            function = getattr(self._functions, name)
-            function.argtypes, function.restype = (*arguments, _ERROR), c_int32
-        for name in _RELEASES:
-            function = getattr(self._functions, name)
-            function.argtypes, function.restype = (c_void_p,), None
-        for name, arguments in (("phobos_sink_say", (c_void_p, c_char_p)),):
-            function = getattr(self._functions, name)
-            function.argtypes, function.restype = arguments, None
-        self._functions.phobos_version.restype = c_char_p
-        expected = self._functions.phobos_expected_set
-        expected.argtypes, expected.restype = (c_void_p, c_char_p, c_void_p, c_size_t), c_int32
+        try:
+            self._declare()
+        except AttributeError as error:
+            raise _errors.DaemonError(
+                f"{path} is not the library of this package: {error}",
+                reason="no_library",
+                remedy=_REMEDY,
+            ) from None
         # Bare, for the fast path: gives the code and raises nothing.
         self.launch = self._functions.phobos_plan_launch
         self.say = self._functions.phobos_sink_say
-        self.expect = expected
+        self.expect = self._functions.phobos_expected_set
         self._local = threading.local()
         self._client = self._open_client(daemon)
+
+    def _declare(self):
+        types = {name: ((*arguments, _ERROR), c_int32) for name, arguments in _CALLS.items()}
+        types.update({name: ((c_void_p,), None) for name in _RELEASES})
+        types["phobos_version"] = ((), c_char_p)
+        types["phobos_sink_say"] = ((c_void_p, c_char_p), None)
+        types["phobos_expected_set"] = ((c_void_p, c_char_p, c_void_p, c_size_t), c_int32)
+        for name, (arguments, result) in types.items():
+            function = getattr(self._functions, name)
+            function.argtypes, function.restype = arguments, result
 
     def _open_client(self, daemon):
         options = ClientOptions(struct_bytes=ctypes.sizeof(ClientOptions))

@@ -469,6 +469,8 @@ class LibraryTest(unittest.TestCase):
             _library.Library("/nowhere/libphobos.so", None)
         self.assertIn("cannot load /nowhere/libphobos.so", str(caught.exception))
         self.assertIn("PHOBOS_LIBRARY", caught.exception.remedy)
+        with self.assertRaisesRegex(ph.DaemonError, "libc.so.6 is not the library of this package"):
+            _library.Library("libc.so.6", None)
 
 
 if __name__ == "__main__":
