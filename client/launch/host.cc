@@ -16,7 +16,6 @@
 namespace phobos::launch {
 namespace {
 
-constexpr int64_t kMostBlocksYz = 65535;
 constexpr int kMostThreads = 1024;
 
 // LLVM's and Linux's names for one feature differ in marks ("sse4.1", "sse4_1"); these differ in
@@ -85,22 +84,6 @@ Status CheckFeatures(const std::string& path, const std::vector<std::string>& ne
 }
 
 }  // namespace
-
-StatusOr<int64_t> BlockCount(const Grid& grid) {
-  const std::string text = "grid (" + std::to_string(grid.x) + ", " + std::to_string(grid.y) +
-                           ", " + std::to_string(grid.z) + ")";
-  if (grid.x < 0 || grid.y < 0 || grid.z < 0) {
-    return Status(Code::kInvalidArgument, text + ": a side must not be negative");
-  }
-  if (grid.y > kMostBlocksYz || grid.z > kMostBlocksYz) {
-    return Status(Code::kInvalidArgument, text + ": y and z may be 65535 at most; use x");
-  }
-  int64_t blocks = 0;
-  if (__builtin_mul_overflow(grid.x, grid.y * grid.z, &blocks)) {
-    return Status(Code::kInvalidArgument, text + ": more than 2^63 - 1 blocks");
-  }
-  return blocks;
-}
 
 StatusOr<std::unique_ptr<HostKernel>> HostKernel::Load(
     const std::string& path, const std::string& entry, int64_t scratch_bytes,

@@ -12,20 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "client/launch/grid.h"
 #include "client/launch/per_process.h"
 #include "client/launch/status.h"
 
 namespace phobos::launch {
-
-struct Grid {
-  int64_t x = 1;
-  int64_t y = 1;
-  int64_t z = 1;
-};
-
-// Number of blocks, or InvalidArgument: a negative side, y or z over 65535, or more than 2^63 - 1
-// blocks.
-StatusOr<int64_t> BlockCount(const Grid& grid);
 
 // One loaded artifact. Any thread. Unloaded when destroyed: no launch of it may be running then.
 class HostKernel {

@@ -6,11 +6,14 @@
 #ifndef PHOBOS_CLIENT_LAUNCH_STATUS_H_
 #define PHOBOS_CLIENT_LAUNCH_STATUS_H_
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace phobos {
+
+struct ErrorDetail;  // client/stub/types.h
 
 // Canonical codes, as on the wire.
 enum class Code {
@@ -35,16 +38,20 @@ enum class Code {
 class [[nodiscard]] Status {
  public:
   Status() = default;  // OK
-  Status(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(Code code, std::string message, std::shared_ptr<const ErrorDetail> detail = nullptr)
+      : code_(code), message_(std::move(message)), detail_(std::move(detail)) {}
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
   // What was wrong and what to do, for a person; empty when OK.
   const std::string& message() const { return message_; }
+  // The kernel, the key and the rest of what is known of an error; null: nothing more.
+  const std::shared_ptr<const ErrorDetail>& detail() const { return detail_; }
 
  private:
   Code code_ = Code::kOk;
   std::string message_;
+  std::shared_ptr<const ErrorDetail> detail_;
 };
 
 // A value, or the Status that says why there is none.
