@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stock gRPC C++ server of TunerService at a socket in the test's folder. Each verb does what the
+// test puts into it; UNIMPLEMENTED otherwise. Handlers run on gRPC's threads.
+#ifndef PHOBOS_TESTS_CLIENT_STUB_FAKE_DAEMON_H_
+#define PHOBOS_TESTS_CLIENT_STUB_FAKE_DAEMON_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "proto/phobos/tuner/v1/tuner.grpc.pb.h"
+
+namespace phobos::testing {
+
+namespace proto = tuner::v1;
+using TuneStream = grpc::ServerReaderWriter<proto::TuneEvent, proto::TuneRequest>;
+
+class FakeDaemon : public proto::TunerService::Service {
+ public:
+  // Listens at once. `socket`: its path; one in the test's temporary folder when empty.
+  explicit FakeDaemon(std::string socket = "");
+  ~FakeDaemon() override;
+
+  const std::string& socket() const { return socket_; }
+
+  // Says GOAWAY, waits for calls in progress, at most `grace`, and closes; Start listens again.
+  void Stop(std::chrono::milliseconds grace = std::chrono::milliseconds(0));
+  void Start();
+
+  using Context = grpc::ServerContext;
+  std::function<grpc::Status(Context*, const proto::HelloRequest&, proto::HelloResponse*)> hello;
+  std::function<grpc::Status(Context*, const proto::LookupRequest&, proto::LookupResponse*)> lookup;
+  std::function<grpc::Status(Context*, const proto::CompileRequest&, proto::CompileResponse*)>
+      compile;
+  std::function<grpc::Status(Context*, const proto::AdoptRequest&, proto::AdoptResponse*)> adopt;
+  std::function<grpc::Status(Context*, const proto::GetArtifactRequest&,
+                             grpc::ServerWriter<proto::ArtifactChunk>*)>
+      get_artifact;
+  std::function<grpc::Status(Context*, TuneStream*)> tune;
+  std::function<grpc::Status(Context*, TuneStream*)> warm;
+
+ private:
+  template <typename Function, typename... Rest>
+  static grpc::Status Do(const Function& function, Rest&&... rest) {
+    if (!function) return grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "not in this test");
+    return function(std::forward<Rest>(rest)...);
+  }
+
+  grpc::Status Hello(Context* c, const proto::HelloRequest* q, proto::HelloResponse* a) override {
+    return Do(hello, c, *q, a);
+  }
+  grpc::Status Lookup(Context* c, const proto::LookupRequest* q,
+                      proto::LookupResponse* a) override {
+    return Do(lookup, c, *q, a);
+  }
+  grpc::Status Compile(Context* c, const proto::CompileRequest* q,
+                       proto::CompileResponse* a) override {
+    return Do(compile, c, *q, a);
+  }
+  grpc::Status Adopt(Context* c, const proto::AdoptRequest* q, proto::AdoptResponse* a) override {
+    return Do(adopt, c, *q, a);
+  }
+  grpc::Status GetArtifact(Context* c, const proto::GetArtifactRequest* q,
+                           grpc::ServerWriter<proto::ArtifactChunk>* a) override {
+    return Do(get_artifact, c, *q, a);
+  }
+  grpc::Status Tune(Context* c, TuneStream* s) override { return Do(tune, c, s); }
+  grpc::Status Warm(Context* c, TuneStream* s) override { return Do(warm, c, s); }
+
+  std::string socket_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace phobos::testing
+
+#endif  // PHOBOS_TESTS_CLIENT_STUB_FAKE_DAEMON_H_
