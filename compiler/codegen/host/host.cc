@@ -11,6 +11,7 @@
 #include "compiler/codegen/host/kernel.h"
 #include "compiler/codegen/host/link.h"
 #include "compiler/codegen/host/machine.h"
+#include "compiler/passes/stage.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -57,7 +58,8 @@ absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip)
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext net;
   absl::StatusOr<Artifact> result = absl::InternalError("");
-  if (net.RunSafely([&] { result = CompileUnguarded(function, chip); })) return result;
+  if (net.RunSafely([&] { result = CompileUnguarded(passes::Stage(function), chip); }))
+    return result;
   return absl::InternalError(absl::StrCat("LLVM or lld crashed (code ", net.RetCode,
                                           ") while compiling kernel ", function.name));
 }

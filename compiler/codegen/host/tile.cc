@@ -11,6 +11,7 @@
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/host/access.h"
+#include "compiler/passes/cost.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -19,21 +20,6 @@ namespace phobos::compiler::host {
 namespace {
 
 constexpr unsigned kMaxLanes = 64;
-
-// About how many instructions an op costs; built-ins are dozens.
-int Cost(ir::Opcode opcode) {
-  if (opcode >= ir::Opcode::kExp && opcode <= ir::Opcode::kSigmoid) return 16;
-  switch (opcode) {
-    case ir::Opcode::kFloorDiv:
-    case ir::Opcode::kMod:
-      return 16;
-    case ir::Opcode::kConstant:
-    case ir::Opcode::kBroadcast:
-      return 0;
-    default:
-      return 1;
-  }
-}
 
 // One statement, while it is emitted.
 class Statement {
@@ -118,7 +104,7 @@ void Statement::Collect(ir::ValueId value) {
   const ir::Op& op = *env_.definitions[value];
   if (op.type.is_scalar() || collected_[value]) return;
   collected_[value] = true;
-  cost_ += Cost(op.opcode);
+  cost_ += passes::Cost(op);
   const int bytes = ir::ByteSize(op.type.dtype);
   if (ir::IsFloat(op.type.dtype)) {
     float_bytes_ = std::max({float_bytes_, bytes, 4});

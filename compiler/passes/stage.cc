@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/passes/stage.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "compiler/passes/cost.h"
+
+namespace phobos::compiler::passes {
+namespace {
+
+using ir::Op;
+using ir::Opcode;
+using ir::ValueId;
+
+// Holding a tile costs a store and loads of it. Computing it again must cost more than that.
+constexpr int kDearTwice = 12;
+constexpr int kDearInLoop = 6;
+constexpr int kCostLimit = 1000;
+
+// An op in the order of the text, and the loops it is in, outermost first. A loop is named by its
+// own index in that order.
+struct Place {
+  const Op* op = nullptr;
+  std::vector<size_t> loops;
+  size_t end = 0;  // behind the last op inside it
+};
+
+bool IsTileStatement(const ir::Function& function, const Op& op) {
+  switch (op.opcode) {
+    case Opcode::kStore:
+    case Opcode::kStage:
+      return !op.type.is_scalar();
+    case Opcode::kDeclareVar:
+    case Opcode::kWriteVar:
+      return !function.vars[op.index].type.is_scalar();
+    default:
+      return false;
+  }
+}
+
+// What a value or a statement is computed from, gathered positions included.
+std::vector<ValueId> Uses(const Op& op) {
+  std::vector<ValueId> uses;
+  for (ValueId operand : op.operands) {
+    if (operand != ir::kNoValue) uses.push_back(operand);
+  }
+  for (const ir::Subscript& subscript : op.subscripts) uses.push_back(subscript.position);
+  return uses;
+}
+
+class Stager {
+ public:
+  explicit Stager(const ir::Function& function)
+      : function_(function),
+        defined_at_(function.value_count),
+        cost_(function.value_count),
+        evaluated_at_(function.value_count) {
+    Number(function.body, {});
+  }
+
+  // By ValueId: whether it has to be held.
+  std::vector<bool> Decide();
+
+ private:
+  void Number(const ir::Block& block, std::vector<size_t> loops);
+  bool IsTile(ValueId value) const { return !Definition(value).type.is_scalar(); }
+  const Op& Definition(ValueId value) const { return *places_[defined_at_[value]].op; }
+
+  bool IsDear(size_t definition, const std::vector<size_t>& evaluations) const;
+  bool IsDisturbed(size_t read, size_t evaluation) const;
+  bool Disturbs(size_t write, size_t read, size_t evaluation) const;
+  bool WritesWhatIsRead(const Op& write, const Op& read) const;
+  bool AreSameElements(const Op& write, const Op& read) const;
+  bool AreEqualScalars(ValueId a, ValueId b, int depth) const;
+
+  const ir::Function& function_;
+  std::vector<Place> places_;
+  std::vector<size_t> writes_;      // places of kStore, kDeclareVar, kWriteVar
+  std::vector<size_t> defined_at_;  // by ValueId
+  std::vector<int> cost_;           // by ValueId: of it and all that it is computed from
+  std::vector<std::vector<size_t>> evaluated_at_;  // by ValueId: places of statements
+};
+
+void Stager::Number(const ir::Block& block, std::vector<size_t> loops) {
+  for (const Op& op : block) {
+    const size_t place = places_.size();
+    places_.push_back({&op, loops});
+    if (op.opcode == Opcode::kStore || op.opcode == Opcode::kDeclareVar ||
+        op.opcode == Opcode::kWriteVar) {
+      writes_.push_back(place);
+    }
+    if (op.result != ir::kNoValue) {
+      defined_at_[op.result] = place;
+      int cost = Cost(op);
+      if (op.opcode != Opcode::kStage) {
+        for (ValueId use : Uses(op)) cost += IsTile(use) ? cost_[use] : 0;
+      }
+      cost_[op.result] = std::min(cost, kCostLimit);
+    }
+    std::vector<size_t> inside = loops;
+    if (op.opcode == Opcode::kFor || op.opcode == Opcode::kWhile) inside.push_back(place);
+    for (const ir::Block& region : op.regions) Number(region, inside);
+    places_[place].end = places_.size();
+  }
+}
+
+// From the last op to the first, so that all users of a value are known when it is its turn.
+std::vector<bool> Stager::Decide() {
+  std::vector<bool> is_held(function_.value_count);
+  for (size_t place = places_.size(); place-- > 0;) {
+    const Op& op = *places_[place].op;
+    std::vector<size_t> evaluations;
+    if (IsTileStatement(function_, op)) {
+      evaluations = {place};
+    } else if (op.result != ir::kNoValue && IsTile(op.result)) {
+      evaluations = std::move(evaluated_at_[op.result]);
+      std::sort(evaluations.begin(), evaluations.end());
+      evaluations.erase(std::unique(evaluations.begin(), evaluations.end()), evaluations.end());
+      const bool is_disturbed =
+          (op.opcode == Opcode::kLoad || op.opcode == Opcode::kReadVar) &&
+          std::any_of(evaluations.begin(), evaluations.end(),
+                      [&](size_t evaluation) { return IsDisturbed(place, evaluation); });
+      if (is_disturbed || IsDear(place, evaluations)) {
+        is_held[op.result] = true;
+        evaluations = {place};
+      }
+    }
+    for (ValueId use : Uses(op)) {
+      if (!IsTile(use)) continue;
+      evaluated_at_[use].insert(evaluated_at_[use].end(), evaluations.begin(), evaluations.end());
+    }
+  }
+  return is_held;
+}
+
+bool Stager::IsDear(size_t definition, const std::vector<size_t>& evaluations) const {
+  const Op& op = *places_[definition].op;
+  if (op.opcode == Opcode::kReadVar) return false;  // is in memory already
+  const int cost = cost_[op.result];
+  if (evaluations.size() > 1 && cost >= kDearTwice) return true;
+  const size_t depth = places_[definition].loops.size();
+  return cost >= kDearInLoop &&
+         std::any_of(evaluations.begin(), evaluations.end(),
+                     [&](size_t evaluation) { return places_[evaluation].loops.size() > depth; });
+}
+
+// Whether what `read` reads may have changed by the time of `evaluation`.
+bool Stager::IsDisturbed(size_t read, size_t evaluation) const {
+  return std::any_of(writes_.begin(), writes_.end(),
+                     [&](size_t write) { return Disturbs(write, read, evaluation); });
+}
+
+bool Stager::Disturbs(size_t write, size_t read, size_t evaluation) const {
+  if (!WritesWhatIsRead(*places_[write].op, *places_[read].op)) return false;
+  if (read < write && write < evaluation) return true;
+  // Around again: any write inside a loop that the read is not in comes before some evaluation.
+  const std::vector<size_t>& loops = places_[evaluation].loops;
+  for (size_t i = places_[read].loops.size(); i < loops.size(); ++i) {
+    if (loops[i] < write && write < places_[loops[i]].end) return true;
+  }
+  return write == evaluation && !AreSameElements(*places_[write].op, *places_[read].op);
+}
+
+bool Stager::WritesWhatIsRead(const Op& write, const Op& read) const {
+  return (write.opcode == Opcode::kStore) == (read.opcode == Opcode::kLoad) &&
+         write.index == read.index;
+}
+
+// Whether element i of what is read is element i of what is written.
+bool Stager::AreSameElements(const Op& write, const Op& read) const {
+  for (size_t d = 0; d < read.subscripts.size(); ++d) {
+    const ir::Subscript& r = read.subscripts[d];
+    const ir::Subscript& w = write.subscripts[d];
+    if (r.kind != w.kind || r.kind == ir::Subscript::Kind::kGather) return false;
+    if (r.kind == ir::Subscript::Kind::kSlice && r.length != w.length) return false;
+    if (!AreEqualScalars(r.position, w.position, /*depth=*/16)) return false;
+  }
+  return true;  // a variable: always whole
+}
+
+// Whether two scalars are the same expression of what does not change inside a block.
+bool Stager::AreEqualScalars(ValueId a, ValueId b, int depth) const {
+  if (a == b) return true;
+  const Op& x = Definition(a);
+  const Op& y = Definition(b);
+  if (depth == 0 || x.opcode != y.opcode || x.type != y.type || x.index != y.index ||
+      x.axis != y.axis || x.constant != y.constant || x.operands.size() != y.operands.size()) {
+    return false;
+  }
+  switch (x.opcode) {
+    case Opcode::kLoad:
+    case Opcode::kReadVar:
+      return false;
+    default:
+      break;
+  }
+  for (size_t i = 0; i < x.operands.size(); ++i) {
+    if (!AreEqualScalars(x.operands[i], y.operands[i], depth - 1)) return false;
+  }
+  return true;
+}
+
+// Puts a kStage behind each held value and turns its uses to that.
+class Inserter {
+ public:
+  Inserter(ir::Function* function, const std::vector<bool>& is_held)
+      : function_(function), is_held_(is_held), renamed_(is_held.size()) {
+    for (size_t i = 0; i < renamed_.size(); ++i) renamed_[i] = static_cast<ValueId>(i);
+  }
+
+  ir::Block Rewrite(ir::Block block) {
+    ir::Block result;
+    result.reserve(block.size());
+    for (Op& op : block) {
+      for (ValueId& operand : op.operands) Rename(&operand);
+      for (ir::Subscript& subscript : op.subscripts) Rename(&subscript.position);
+      for (ir::Block& region : op.regions) region = Rewrite(std::move(region));
+      result.push_back(std::move(op));
+      const ValueId value = result.back().result;
+      if (value == ir::kNoValue || !is_held_[value]) continue;
+      Op stage{.opcode = Opcode::kStage, .type = result.back().type};
+      stage.result = function_->value_count++;
+      stage.operands = {value};
+      stage.line = result.back().line;
+      stage.column = result.back().column;
+      renamed_[value] = stage.result;
+      result.push_back(std::move(stage));
+    }
+    return result;
+  }
+
+ private:
+  void Rename(ValueId* value) const {
+    if (*value != ir::kNoValue) *value = renamed_[*value];
+  }
+
+  ir::Function* const function_;
+  const std::vector<bool>& is_held_;
+  std::vector<ValueId> renamed_;
+};
+
+}  // namespace
+
+ir::Function Stage(ir::Function function) {
+  const std::vector<bool> is_held = Stager(function).Decide();
+  ir::Block body = std::move(function.body);
+  function.body = Inserter(&function, is_held).Rewrite(std::move(body));
+  return function;
+}
+
+}  // namespace phobos::compiler::passes
