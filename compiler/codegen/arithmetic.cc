@@ -55,6 +55,21 @@ Value* PowInt(llvm::IRBuilderBase& b, Value* value, uint32_t power) {
                   : static_cast<Value*>(llvm::ConstantInt::get(value->getType(), 1));
 }
 
+// NaN where either is, and -0 below +0. Not llvm.minimum, whose vector form on x86 loses NaNs in
+// LLVM 19.
+Value* MinimumOrMaximum(llvm::IRBuilderBase& b, Value* x, Value* y, bool is_minimum) {
+  llvm::Type* type = x->getType();
+  llvm::Type* bits = WithLanesOf(b.getIntNTy(type->getScalarSizeInBits()), type);
+  Value* x_bits = b.CreateBitCast(x, bits);
+  Value* y_bits = b.CreateBitCast(y, bits);
+  Value* takes_x = is_minimum ? b.CreateFCmpOLT(x, y) : b.CreateFCmpOGT(x, y);
+  Value* result = b.CreateSelect(takes_x, x, y);
+  // Equal numbers have equal bits unless they are zeros.
+  Value* both = is_minimum ? b.CreateOr(x_bits, y_bits) : b.CreateAnd(x_bits, y_bits);
+  result = b.CreateSelect(b.CreateFCmpOEQ(x, y), b.CreateBitCast(both, type), result);
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
+}
+
 Value* Compare(llvm::IRBuilderBase& b, Opcode opcode, DType dtype, Value* x, Value* y) {
   using Predicate = llvm::CmpInst::Predicate;
   struct Row {
@@ -103,9 +118,9 @@ Value* FloatOp(llvm::IRBuilderBase& b, const ir::Op& op, llvm::ArrayRef<Value*> 
     case Opcode::kAbs:
       return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v[0]);
     case Opcode::kMinimum:
-      return b.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, v[0], v[1]);
+      return MinimumOrMaximum(b, v[0], v[1], /*is_minimum=*/true);
     case Opcode::kMaximum:
-      return b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, v[0], v[1]);
+      return MinimumOrMaximum(b, v[0], v[1], /*is_minimum=*/false);
     case Opcode::kFma:
       return b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {v[0], v[1], v[2]});
     case Opcode::kFloor:

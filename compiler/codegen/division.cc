@@ -110,7 +110,9 @@ Value* ReduceOnce(llvm::IRBuilderBase& b, Value* rest, Value* divisor) {
   llvm::Type* bits = distance->getType();
   Value* shift = b.CreateBinaryIntrinsic(
       llvm::Intrinsic::smax, b.CreateSub(distance, Integer(bits, digits - 3)), Integer(bits, 0));
-  // In two factors, as the whole power may be no number of the type.
+  // In two factors, as the whole power may be no number of the type; each of them is one.
+  const uint64_t greatest = digits == 24 ? 2 * 127 : 2 * 1023;
+  shift = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, shift, Integer(bits, greatest));
   Value* half = b.CreateLShr(shift, 1);
   Value* scaled = b.CreateFMul(divisor, PowerOfTwo(b, half, type));
   scaled = b.CreateFMul(scaled, PowerOfTwo(b, b.CreateSub(shift, half), type));

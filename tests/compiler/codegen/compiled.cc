@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/codegen/compiled.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "compiler/ir/verifier.h"
+
+namespace phobos::compiler::testing {
+namespace {
+
+constexpr unsigned char kCanary = 0xa5;
+
+// Bytes between two pages that cannot be touched, against one of them.
+class GuardedBytes {
+ public:
+  GuardedBytes(size_t size, Against against)
+      : size_(size), page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    room_ = (size + page_ - 1) / page_ * page_ + page_;
+    map_ = static_cast<unsigned char*>(mmap(nullptr, room_ + 2 * page_, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (map_ == MAP_FAILED) abort();
+    mprotect(map_, page_, PROT_NONE);
+    mprotect(map_ + page_ + room_, page_, PROT_NONE);
+    std::memset(map_ + page_, kCanary, room_);
+    data_ = against == Against::kPageBefore ? map_ + page_ : map_ + page_ + room_ - size;
+  }
+  ~GuardedBytes() { munmap(map_, room_ + 2 * page_); }
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+
+  unsigned char* data() const { return data_; }
+  bool IsIntactAround() const {
+    for (const unsigned char* p = map_ + page_; p < map_ + page_ + room_; ++p) {
+      if ((p < data_ || p >= data_ + size_) && *p != kCanary) return false;
+    }
+    return true;
+  }
+
+ private:
+  const size_t size_;
+  const size_t page_;
+  size_t room_;
+  unsigned char* map_;
+  unsigned char* data_;
+};
+
+}  // namespace
+
+std::vector<host::Chip> ChipsUnderTest() {
+  std::vector<host::Chip> chips = {*host::ResolveChip("native")};
+  if (getenv("PHOBOS_TEST_EVERY_CHIP") != nullptr && chips[0].name != "x86-64-v3") {
+    chips.push_back(*host::ResolveChip("x86-64-v3"));
+  }
+  return chips;
+}
+
+absl::StatusOr<std::unique_ptr<Compiled>> Compiled::Make(const ir::Function& function,
+                                                         const host::Chip& chip) {
+  RETURN_IF_ERROR(ir::Verify(function));
+  ASSIGN_OR_RETURN(host::Artifact artifact, host::Compile(function, chip));
+  static std::atomic<int> next{0};
+  const std::string path =
+      absl::StrCat(getenv("TEST_TMPDIR"), "/kernel_", getpid(), "_", next++, ".so");
+  std::ofstream(path, std::ios::binary) << artifact.shared_object;
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  unlink(path.c_str());
+  if (library == nullptr) return absl::InternalError(absl::StrCat("dlopen: ", dlerror()));
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, artifact.entry.c_str()));
+  if (entry == nullptr) return absl::InternalError(absl::StrCat("dlsym: ", dlerror()));
+  return std::unique_ptr<Compiled>(new Compiled(function, std::move(artifact), library, entry));
+}
+
+Compiled::~Compiled() { dlclose(library_); }
+
+absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Against against) const {
+  std::vector<std::unique_ptr<GuardedBytes>> tensors(function_.params.size());
+  std::vector<uint64_t> slots;
+  for (size_t p = 0; p < function_.params.size(); ++p) {
+    const Argument& argument = launch.arguments[p];
+    const size_t bytes = static_cast<size_t>(ir::ByteSize(function_.params[p].dtype));
+    if (!function_.params[p].is_tensor) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, &argument.elements[0], bytes);
+      slots.push_back(bits);
+      continue;
+    }
+    tensors[p] = std::make_unique<GuardedBytes>(argument.elements.size() * bytes, against);
+    for (size_t i = 0; i < argument.elements.size(); ++i) {
+      std::memcpy(tensors[p]->data() + i * bytes, &argument.elements[i], bytes);
+    }
+    slots.push_back(reinterpret_cast<uint64_t>(tensors[p]->data()));
+  }
+  for (int64_t extent : ExtentsOf(function_, launch)) slots.push_back(extent);
+
+  const size_t scratch_bytes = static_cast<size_t>(artifact_.scratch_bytes);
+  GuardedBytes scratch(scratch_bytes, Against::kPageAfter);
+  if (scratch_bytes % 64 != 0) return absl::InternalError("scratch_bytes is no multiple of 64");
+  const int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+  for (int64_t first = 0; first < blocks; first += 3) {
+    entry_(slots.data(), launch.grid.data(), first, std::min(first + 3, blocks), scratch.data());
+  }
+
+  std::vector<Argument> result = launch.arguments;
+  if (!scratch.IsIntactAround()) return absl::InternalError("wrote beside the scratch memory");
+  for (size_t p = 0; p < function_.params.size(); ++p) {
+    if (tensors[p] == nullptr) continue;
+    const ir::DType dtype = function_.params[p].dtype;
+    if (!tensors[p]->IsIntactAround()) {
+      return absl::InternalError(absl::StrCat("wrote beside ", function_.params[p].name));
+    }
+    const size_t bytes = static_cast<size_t>(ir::ByteSize(dtype));
+    for (size_t i = 0; i < result[p].elements.size(); ++i) {
+      Bits bits = 0;
+      std::memcpy(&bits, tensors[p]->data() + i * bytes, bytes);
+      result[p].elements[i] = ir::IsSigned(dtype) ? FromInteger(dtype, bits) : bits;
+    }
+  }
+  return result;
+}
+
+std::string Differences(const ir::Function& function, const Launch& launch) {
+  const std::vector<Argument> want = Interpret(function, launch);
+  std::string text;
+  for (const host::Chip& chip : ChipsUnderTest()) {
+    const auto compiled = Compiled::Make(function, chip);
+    if (!compiled.ok()) return absl::StrCat(chip.name, ": ", compiled.status().ToString());
+    for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
+      const auto got = (*compiled)->Run(launch, against);
+      if (!got.ok()) return absl::StrCat(chip.name, ": ", got.status().ToString());
+      for (size_t p = 0; p < want.size(); ++p) {
+        const ir::DType dtype = function.params[p].dtype;
+        for (size_t i = 0; i < want[p].elements.size(); ++i) {
+          const Bits g = (*got)[p].elements[i];
+          const Bits w = want[p].elements[i];
+          if (g == w || (IsNan(dtype, g) && IsNan(dtype, w))) continue;
+          absl::StrAppend(&text, chip.name, ": ", function.params[p].name, "[", i, "] is 0x",
+                          absl::Hex(g), ", want 0x", absl::Hex(w), "\n");
+          if (text.size() > 2000) return text;
+        }
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace phobos::compiler::testing

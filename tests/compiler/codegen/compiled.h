@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles a function for a host chip, loads it and launches it on tensors that lie against pages
+// that nobody may touch. For tests; one thread.
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/host/host.h"
+#include "compiler/ir/ir.h"
+#include "tests/compiler/codegen/reference.h"
+
+namespace phobos::compiler::testing {
+
+// The chip of this machine's level; with $PHOBOS_TEST_EVERY_CHIP, as in the long tier, every level
+// that it can run.
+std::vector<host::Chip> ChipsUnderTest();
+
+// Where a tensor lies: a write of one byte before or behind it ends the process on one side, and
+// is found on the other.
+enum class Against { kPageAfter, kPageBefore };
+
+class Compiled {
+ public:
+  // Verifies, compiles and loads.
+  static absl::StatusOr<std::unique_ptr<Compiled>> Make(const ir::Function& function,
+                                                        const host::Chip& chip);
+  ~Compiled();
+  Compiled(const Compiled&) = delete;
+  Compiled& operator=(const Compiled&) = delete;
+
+  const host::Artifact& artifact() const { return artifact_; }
+
+  // The arguments after the launch, its blocks run in several calls of the entry. Internal: bytes
+  // beside a tensor or behind the scratch memory have changed.
+  absl::StatusOr<std::vector<Argument>> Run(const Launch& launch, Against against) const;
+
+ private:
+  using Entry = void (*)(const uint64_t*, const int64_t*, int64_t, int64_t, void*);
+  Compiled(const ir::Function& function, host::Artifact artifact, void* library, Entry entry)
+      : function_(function), artifact_(std::move(artifact)), library_(library), entry_(entry) {}
+
+  const ir::Function function_;
+  const host::Artifact artifact_;
+  void* const library_;
+  const Entry entry_;
+};
+
+// Runs `function` compiled for each chip under test, both placements, and interpreted; an empty
+// text where all agree (a NaN agrees with any NaN), else where they do not.
+std::string Differences(const ir::Function& function, const Launch& launch);
+
+}  // namespace phobos::compiler::testing
+
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_

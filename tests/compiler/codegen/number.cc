@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/codegen/number.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace phobos::compiler::testing {
+namespace {
+
+using ir::DType;
+using ir::Opcode;
+
+// Digits of the significand and the least and greatest exponent e of m * 2^e, m integer.
+struct Format {
+  int digits;
+  int least;
+  int greatest;
+};
+
+Format FormatOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return {11, -24, 5};
+    case DType::kBF16:
+      return {8, -133, 120};
+    case DType::kF32:
+      return {24, -149, 104};
+    default:
+      return {53, -1074, 971};
+  }
+}
+
+template <typename Float, typename Integer>
+Integer BitsOf(Float value) {
+  Integer bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+template <typename Float, typename Integer>
+Float FloatOf(Integer bits) {
+  Float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+float F32(Bits bits) { return FloatOf<float>(static_cast<uint32_t>(bits)); }
+double F64(Bits bits) { return FloatOf<double>(bits); }
+Bits OfF32(float value) { return BitsOf<float, uint32_t>(value); }
+Bits OfF64(double value) { return BitsOf<double, int64_t>(value); }
+
+// Encodes a value that the type has exactly.
+Bits Encode(DType dtype, long double value) {
+  if (dtype == DType::kF64) return OfF64(static_cast<double>(value));
+  const uint32_t bits = static_cast<uint32_t>(OfF32(static_cast<float>(value)));
+  if (dtype == DType::kF32) return bits;
+  if (dtype == DType::kBF16) return bits >> 16;
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const long double magnitude = std::fabs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (std::isinf(value)) return sign | 0x7c00;
+  if (magnitude < 0x1p-14L) return sign | static_cast<uint32_t>(magnitude * 0x1p24L);
+  const int exponent = std::ilogb(magnitude);
+  const auto fraction = static_cast<uint32_t>(std::ldexp(magnitude, 10 - exponent)) & 0x3ff;
+  return sign | static_cast<uint32_t>(exponent + 15) << 10 | fraction;
+}
+
+template <typename T>
+T FloorDivision(T a, T b, T* modulus) {
+  T remainder = std::fmod(a, b);
+  T ratio = (a - remainder) / b;
+  if (b == 0) {
+    *modulus = std::numeric_limits<T>::quiet_NaN();
+    return a / b;
+  }
+  if (remainder != 0) {
+    if ((b < 0) != (remainder < 0)) {
+      remainder += b;
+      ratio -= 1;
+    }
+  } else {
+    remainder = std::copysign(T{0}, b);
+  }
+  *modulus = remainder;
+  if (ratio == 0) return std::copysign(T{0}, a / b);
+  const T floor = std::floor(ratio);
+  return ratio - floor > T{0.5} ? floor + 1 : floor;
+}
+
+template <typename T>
+T Least(T a, T b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+  if (a == b) return std::signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+
+template <typename T>
+T Power(T value, int power) {
+  T result = 1;
+  for (; power > 0; power >>= 1, value *= value) {
+    if (power & 1) result *= value;
+  }
+  return result;
+}
+
+// f32 and f64, in the type itself.
+template <typename T>
+T FloatResult(const ir::Op& op, T a, T b, T c) {
+  T modulus;
+  switch (op.opcode) {
+    case Opcode::kAdd:
+      return a + b;
+    case Opcode::kSub:
+      return a - b;
+    case Opcode::kMul:
+      return a * b;
+    case Opcode::kDiv:
+      return a / b;
+    case Opcode::kFloorDiv:
+      return FloorDivision(a, b, &modulus);
+    case Opcode::kMod:
+      FloorDivision(a, b, &modulus);
+      return modulus;
+    case Opcode::kPowInt:
+      return Power(a, op.index);
+    case Opcode::kNegate:
+      return -a;
+    case Opcode::kAbs:
+      return std::fabs(a);
+    case Opcode::kMinimum:
+      return Least(a, b);
+    case Opcode::kMaximum:
+      return -Least(-a, -b);
+    case Opcode::kFma:
+      return std::fma(a, b, c);
+    case Opcode::kFloor:
+      return std::floor(a);
+    case Opcode::kCeil:
+      return std::ceil(a);
+    case Opcode::kRound:
+      return std::nearbyint(a);
+    default:
+      return std::sqrt(a);
+  }
+}
+
+// f16 and bf16: in f32 and rounded, but fma with one rounding of the exact value.
+Bits NarrowResult(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
+  if (op.opcode == Opcode::kFma) {
+    const double product =
+        static_cast<double>(ToReal(dtype, v[0])) * static_cast<double>(ToReal(dtype, v[1]));
+    const double addend = static_cast<double>(ToReal(dtype, v[2]));
+    const double sum = product + addend;
+    if (!std::isfinite(sum)) return FromReal(dtype, sum);
+    const double part = sum - product;
+    const double rest = (product - (sum - part)) + (addend - part);
+    const double outwards = sum < 0 ? -rest : rest;
+    return FromReal(dtype, sum, outwards > 0 ? 1 : outwards < 0 ? -1 : 0);
+  }
+  float wide[3] = {};
+  for (size_t i = 0; i < v.size(); ++i) wide[i] = static_cast<float>(ToReal(dtype, v[i]));
+  return FromReal(dtype, FloatResult<float>(op, wide[0], wide[1], wide[2]));
+}
+
+__int128 FloorDivision(__int128 a, __int128 b, __int128* modulus) {
+  if (b == 0) {
+    *modulus = 0;
+    return 0;
+  }
+  __int128 quotient = a / b;
+  *modulus = a % b;
+  if (*modulus != 0 && (*modulus < 0) != (b < 0)) {
+    --quotient;
+    *modulus += b;
+  }
+  return quotient;
+}
+
+__int128 IntegerResult(const ir::Op& op, DType dtype, __int128 a, __int128 b) {
+  const int width = dtype == DType::kBool ? 1 : ir::BitWidth(dtype);
+  const bool in_width = b >= 0 && b < width;
+  __int128 modulus;
+  switch (op.opcode) {
+    case Opcode::kAdd:
+      return a + b;
+    case Opcode::kSub:
+      return a - b;
+    case Opcode::kMul:
+      return static_cast<__int128>(static_cast<unsigned __int128>(a) *
+                                   static_cast<unsigned __int128>(b));
+    case Opcode::kFloorDiv:
+      return FloorDivision(a, b, &modulus);
+    case Opcode::kMod:
+      FloorDivision(a, b, &modulus);
+      return modulus;
+    case Opcode::kPowInt: {
+      unsigned __int128 result = 1;
+      for (int i = 0; i < op.index; ++i) result *= static_cast<unsigned __int128>(a);
+      return static_cast<__int128>(result);
+    }
+    case Opcode::kNegate:
+      return -a;
+    case Opcode::kAbs:
+      return a < 0 ? -a : a;
+    case Opcode::kMinimum:
+      return std::min(a, b);
+    case Opcode::kMaximum:
+      return std::max(a, b);
+    case Opcode::kMulHigh:
+      return ir::IsSigned(dtype) ? (a * b) >> width
+                                 : static_cast<__int128>((static_cast<unsigned __int128>(a) *
+                                                          static_cast<unsigned __int128>(b)) >>
+                                                         width);
+    case Opcode::kShiftLeft:
+      return in_width ? static_cast<__int128>(static_cast<unsigned __int128>(a) << b) : 0;
+    case Opcode::kShiftRight:
+      return in_width ? a >> b : (a < 0 ? -1 : 0);
+    case Opcode::kAnd:
+      return a & b;
+    case Opcode::kOr:
+      return a | b;
+    case Opcode::kXor:
+      return a ^ b;
+    default:
+      return ~a;  // kNot; of a bool, FromInteger keeps the lowest bit
+  }
+}
+
+bool Compare(Opcode opcode, DType dtype, Bits a, Bits b) {
+  auto test = [opcode](auto x, auto y) {
+    switch (opcode) {
+      case Opcode::kEqual:
+        return x == y;
+      case Opcode::kNotEqual:
+        return x != y;
+      case Opcode::kLess:
+        return x < y;
+      case Opcode::kLessEqual:
+        return x <= y;
+      case Opcode::kGreater:
+        return x > y;
+      default:
+        return x >= y;
+    }
+  };
+  return ir::IsFloat(dtype) ? test(ToReal(dtype, a), ToReal(dtype, b))
+                            : test(ToInteger(dtype, a), ToInteger(dtype, b));
+}
+
+Bits Cast(DType from, DType to, Bits bits) {
+  if (ir::IsFloat(from)) {
+    const long double value = ToReal(from, bits);
+    if (ir::IsFloat(to)) return FromReal(to, value);
+    if (to == DType::kBool) return value != 0;
+    if (std::isnan(value)) return 0;
+    const int width = ir::BitWidth(to) - (ir::IsSigned(to) ? 1 : 0);
+    const __int128 greatest = (__int128{1} << width) - 1;
+    const __int128 least = ir::IsSigned(to) ? -greatest - 1 : 0;
+    if (value >= std::ldexp(1.0L, width)) return FromInteger(to, greatest);
+    if (value <= static_cast<long double>(least)) return FromInteger(to, least);
+    return FromInteger(to, static_cast<__int128>(value));
+  }
+  const __int128 value = ToInteger(from, bits);
+  if (to == DType::kBool) return value != 0;
+  // 64 bits fit a long double.
+  if (ir::IsFloat(to)) return FromReal(to, static_cast<long double>(value));
+  return FromInteger(to, value);
+}
+
+}  // namespace
+
+long double ToReal(DType dtype, Bits bits) {
+  switch (dtype) {
+    case DType::kF64:
+      return F64(bits);
+    case DType::kF32:
+      return F32(bits);
+    case DType::kBF16:
+      return F32(bits << 16);
+    default:
+      break;
+  }
+  const long double sign = bits & 0x8000 ? -1.0L : 1.0L;
+  const int exponent = bits >> 10 & 0x1f;
+  const int fraction = bits & 0x3ff;
+  if (exponent == 31) {
+    return fraction != 0 ? std::numeric_limits<long double>::quiet_NaN()
+                         : sign * std::numeric_limits<long double>::infinity();
+  }
+  if (exponent == 0) return sign * std::ldexp(static_cast<long double>(fraction), -24);
+  return sign * std::ldexp(static_cast<long double>(fraction + 1024), exponent - 25);
+}
+
+Bits FromReal(DType dtype, long double value, int sticky) {
+  if (std::isnan(value) || std::isinf(value) || value == 0) return Encode(dtype, value);
+  const Format format = FormatOf(dtype);
+  const long double magnitude = std::fabs(value);
+  const int exponent = std::max(std::ilogb(magnitude) - format.digits + 1, format.least);
+  const long double scaled = std::ldexp(magnitude, -exponent);
+  long double whole = std::floor(scaled);
+  const long double part = scaled - whole;
+  const bool is_odd = std::fmod(whole, 2.0L) != 0;
+  if (part > 0.5L || (part == 0.5L && (sticky > 0 || (sticky == 0 && is_odd)))) ++whole;
+  long double rounded = std::ldexp(whole, exponent);
+  const long double greatest = std::ldexp(std::ldexp(1.0L, format.digits) - 1, format.greatest);
+  if (rounded > greatest) rounded = std::numeric_limits<long double>::infinity();
+  return Encode(dtype, std::copysign(rounded, value));
+}
+
+Bits FromInteger(DType dtype, __int128 value) {
+  switch (dtype) {
+    case DType::kI8:
+      return static_cast<int8_t>(value);
+    case DType::kI16:
+      return static_cast<int16_t>(value);
+    case DType::kI32:
+      return static_cast<int32_t>(value);
+    case DType::kU8:
+      return static_cast<uint8_t>(value);
+    case DType::kU16:
+      return static_cast<uint16_t>(value);
+    case DType::kU32:
+      return static_cast<uint32_t>(value);
+    case DType::kBool:
+      return static_cast<Bits>(value & 1);
+    default:
+      return static_cast<int64_t>(value);
+  }
+}
+
+__int128 ToInteger(DType dtype, Bits bits) {
+  if (dtype == DType::kU64) return static_cast<__int128>(static_cast<uint64_t>(bits));
+  return bits;
+}
+
+bool IsNan(DType dtype, Bits bits) { return ir::IsFloat(dtype) && std::isnan(ToReal(dtype, bits)); }
+
+Bits Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
+  switch (op.opcode) {
+    case Opcode::kSelect:
+      return v[0] ? v[1] : v[2];
+    case Opcode::kCast:
+      return Cast(dtype, op.type.dtype, v[0]);
+    case Opcode::kBitcast: {
+      if (ir::IsFloat(op.type.dtype)) {
+        const int width = ir::BitWidth(dtype);
+        return width == 64 ? v[0] : v[0] & ((Bits{1} << width) - 1);
+      }
+      return FromInteger(op.type.dtype, v[0]);
+    }
+    case Opcode::kIsNan:
+      return IsNan(dtype, v[0]);
+    case Opcode::kIsInf:
+      return std::isinf(ToReal(dtype, v[0]));
+    default:
+      break;
+  }
+  if (op.opcode >= Opcode::kEqual && op.opcode <= Opcode::kGreaterEqual) {
+    return Compare(op.opcode, dtype, v[0], v[1]);
+  }
+  auto operand = [&](size_t i) { return i < v.size() ? v[i] : 0; };
+  if (dtype == DType::kF32) {
+    return OfF32(FloatResult(op, F32(operand(0)), F32(operand(1)), F32(operand(2))));
+  }
+  if (dtype == DType::kF64) {
+    return OfF64(FloatResult(op, F64(operand(0)), F64(operand(1)), F64(operand(2))));
+  }
+  if (ir::IsFloat(dtype)) return NarrowResult(op, dtype, v);
+  return FromInteger(
+      dtype, IntegerResult(op, dtype, ToInteger(dtype, operand(0)), ToInteger(dtype, operand(1))));
+}
+
+double UlpError(DType dtype, Bits got, long double want) {
+  const long double value = ToReal(dtype, got);
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  if (std::isnan(want)) return std::isnan(value) ? 0 : kInfinite;
+  if (std::isnan(value)) return kInfinite;
+  const Bits rounded = FromReal(dtype, want);
+  if (rounded == got) return 0;
+  const long double nearest = ToReal(dtype, rounded);
+  if (std::isinf(value) || std::isinf(nearest)) {
+    // At the edge: the largest finite number and infinity are one apart.
+    const Format format = FormatOf(dtype);
+    const long double edge = std::ldexp(1.0L, format.digits + format.greatest);
+    const long double clamped = std::isinf(value) ? std::copysign(edge, value) : value;
+    const long double target = std::isinf(want) ? std::copysign(2 * edge, want) : want;
+    return static_cast<double>(std::fabs(clamped - target) / std::ldexp(1.0L, format.greatest));
+  }
+  const Format format = FormatOf(dtype);
+  const int exponent =
+      want == 0 ? format.least : std::max(std::ilogb(want) - format.digits + 1, format.least);
+  return static_cast<double>(std::fabs(value - want) / std::ldexp(1.0L, exponent));
+}
+
+}  // namespace phobos::compiler::testing
