@@ -105,7 +105,13 @@ StatusOr<std::unique_ptr<HostKernel>> HostKernel::Load(
       new HostKernel(library, reinterpret_cast<Entry>(symbol), scratch_bytes));
 }
 
-HostKernel::~HostKernel() { dlclose(library_); }
+std::unique_ptr<HostKernel> HostKernel::Of(Entry entry) {
+  return std::unique_ptr<HostKernel>(new HostKernel(nullptr, entry, 0));
+}
+
+HostKernel::~HostKernel() {
+  if (library_ != nullptr) dlclose(library_);
+}
 
 int DefaultThreads() {
   if (const char* wish = getenv("PHOBOS_THREADS"); wish != nullptr) {

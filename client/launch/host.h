@@ -29,6 +29,8 @@ class HostKernel {
   static StatusOr<std::unique_ptr<HostKernel>> Load(const std::string& path,
                                                     const std::string& entry, int64_t scratch_bytes,
                                                     const std::vector<std::string>& cpu_features);
+  // Code of this process instead of an artifact, for work that should run on a pool's threads.
+  static std::unique_ptr<HostKernel> Of(Entry entry);
   ~HostKernel();
   HostKernel(const HostKernel&) = delete;
   HostKernel& operator=(const HostKernel&) = delete;

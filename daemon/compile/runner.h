@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs phobos-compile as a child process and reads what it wrote: the daemon's only way to a compiler, so that no source
-// text can crash the daemon. Remembers what was compiled, so that a tune at another key value compiles nothing. Not the
-// search (tuner/). Calls block for as long as the compiler runs; any thread.
+// Runs phobos-compile as a child process and reads what it wrote: the daemon's only way to a
+// compiler, so that no source text can crash the daemon. Remembers what was compiled, so that a
+// tune at another key value compiles nothing. Not the search (tuner/). Calls block for as long as
+// the compiler runs; any thread.
 #ifndef PHOBOS_DAEMON_COMPILE_RUNNER_H_
 #define PHOBOS_DAEMON_COMPILE_RUNNER_H_
 
@@ -19,11 +20,11 @@
 namespace phobos::compile {
 
 struct Options {
-  std::string compiler;                             // path of phobos-compile
-  std::string work_folder;                          // for --out folders, removed after each run
-  absl::Duration limit = absl::Seconds(120);        // of one run; past it the process group is killed
-  int jobs = 2;                                     // variants compiled at once
-  int64_t memory_bytes = int64_t{4} << 30;          // address-space limit of the child
+  std::string compiler;                       // path of phobos-compile
+  std::string work_folder;                    // for --out folders, removed after each run
+  absl::Duration limit = absl::Seconds(120);  // of one run; past it the process group is killed
+  int jobs = 2;                               // variants compiled at once
+  int64_t memory_bytes = int64_t{4} << 30;    // address-space limit of the child
 };
 
 struct Source {
@@ -43,37 +44,40 @@ struct CompiledSpace {
   std::string compiler_fingerprint;
   std::vector<std::string> slots;
   std::vector<CompiledVariant> variants;
-  absl::Duration cpu_time;   // of the compiler; zero when everything was remembered
-  int runs = 0;              // of phobos-compile; 0 when everything was remembered
+  absl::Duration cpu_time;  // of the compiler; zero when everything was remembered
+  int runs = 0;             // of phobos-compile; 0 when everything was remembered
 };
 
 class Runner {
  public:
-  // Asks the compiler for its fingerprint (`--version`) once. FailedPrecondition: it cannot be run, with the remedy.
+  // Asks the compiler for its fingerprint (`--version`) once. FailedPrecondition: it cannot be run,
+  // with the remedy.
   static absl::StatusOr<std::unique_ptr<Runner>> Start(Options options);
   virtual ~Runner() = default;
 
   virtual const std::string& fingerprint() const = 0;
 
-  // `--describe`. Remembered by (text, kernel, compiler) in `store`. InvalidArgument carries the compiler's diagnostic.
-  virtual absl::StatusOr<compiler::v1::KernelDescription> Describe(const Source& source, cache::ResultStore& store) = 0;
+  // `--describe`. Remembered by (text, kernel, compiler) in `store`. InvalidArgument carries the
+  // compiler's diagnostic.
+  virtual absl::StatusOr<compiler::v1::KernelDescription> Describe(const Source& source,
+                                                                   cache::ResultStore& store) = 0;
 
-  // One `--all-variants --check-races` run for what is not remembered. A run that crashes, or exceeds its limit, is split
-  // in halves (`--set`, or `--variants A-B`) until the guilty variants stand alone: they are COMPILE_ERROR with the signal
-  // or the limit as the reason, are remembered with the compiler, and the rest go on. Errors: only what concerns no single
-  // variant (no compiler, no disk, InvalidArgument for the source).
-  virtual absl::StatusOr<CompiledSpace> CompileAll(const Source& source,
-                                                   const compiler::v1::KernelDescription& description,
-                                                   const std::string& chip, cache::ResultStore& store,
-                                                   cache::ArtifactStore& artifacts) = 0;
+  // One `--all-variants --check-races` run for what is not remembered. A run that crashes, or
+  // exceeds its limit, is split in halves (`--set`, or `--variants A-B`) until the guilty variants
+  // stand alone: they are COMPILE_ERROR with the signal or the limit as the reason, are remembered
+  // with the compiler, and the rest go on. Errors: only what concerns no single variant (no
+  // compiler, no disk, InvalidArgument for the source).
+  virtual absl::StatusOr<CompiledSpace> CompileAll(
+      const Source& source, const compiler::v1::KernelDescription& description,
+      const std::string& chip, cache::ResultStore& store, cache::ArtifactStore& artifacts) = 0;
 
   // The same for one variant.
-  virtual absl::StatusOr<CompiledVariant> CompileOne(const Source& source,
-                                                     const compiler::v1::KernelDescription& description, int variant,
-                                                     const std::string& chip, cache::ResultStore& store,
-                                                     cache::ArtifactStore& artifacts) = 0;
+  virtual absl::StatusOr<CompiledVariant> CompileOne(
+      const Source& source, const compiler::v1::KernelDescription& description, int variant,
+      const std::string& chip, cache::ResultStore& store, cache::ArtifactStore& artifacts) = 0;
 
-  // On the host chip compilers pause (SIGSTOP) while something is timed. Counted: each Pause needs its Resume.
+  // On the host chip compilers pause (SIGSTOP) while something is timed. Counted: each Pause needs
+  // its Resume.
   virtual void Pause() = 0;
   virtual void Resume() = 0;
 };

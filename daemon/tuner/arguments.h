@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arguments: the daemon's own copies of one job's tensors and expected answers, in pooled shared memory that workers map.
-// From ArgsOwned on the tune depends on nobody else's memory. A CopyPool keeps the memory of ended jobs mapped and warm for
-// the next one, and lets go of it when idle. CopyPool: any thread. Arguments: one thread until complete, then constant.
+// Arguments: the daemon's own copies of one job's tensors and expected answers, in pooled shared
+// memory that workers map. From ArgsOwned on the tune depends on nobody else's memory. A CopyPool
+// keeps the memory of ended jobs mapped and warm for the next one, and lets go of it when idle.
+// CopyPool: any thread. Arguments: one thread until complete, then constant.
 #ifndef PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
 #define PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
 
@@ -10,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -49,21 +50,25 @@ struct TensorBytes {
 class Arguments {
  public:
   // ResourceExhausted: over the pool's limit, with both numbers and the remedy.
-  static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool, const std::vector<TensorBytes>& tensors);
+  static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool,
+                                                         const std::vector<TensorBytes>& tensors);
   ~Arguments();
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
 
-  // Adds the reference's answers. InvalidArgument: a size that is not the tensor's, an unknown parameter.
+  // Adds the reference's answers. InvalidArgument: a size that is not the tensor's, an unknown
+  // parameter.
   absl::Status CopyExpected(const std::vector<TensorBytes>& expected);
   // Replaces an argument's bytes.
   absl::Status Replace(const std::vector<TensorBytes>& tensors);
 
   struct Copied {
     std::string parameter;
-    int memory = 0;              // index into memory()
+    int memory = 0;  // index into memory()
     int64_t offset_bytes = 0;
     int64_t bytes = 0;
     int address_mod_256 = 0;
-    int expected_memory = -1;    // -1: the reference did not return it
+    int expected_memory = -1;  // -1: the reference did not return it
     int64_t expected_offset_bytes = 0;
   };
   const std::vector<Copied>& tensors() const { return tensors_; }
@@ -72,6 +77,9 @@ class Arguments {
 
  private:
   explicit Arguments(std::shared_ptr<CopyPool::State> pool) : pool_(std::move(pool)) {}
+  // The tensor of that name; InvalidArgument: there is none, or it has another size.
+  absl::StatusOr<Copied*> Find(const TensorBytes& tensor);
+
   std::shared_ptr<CopyPool::State> pool_;
   std::vector<Copied> tensors_;
   std::vector<worker::SharedMemory> memory_;

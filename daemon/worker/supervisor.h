@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Worker that is a process: `phobosd --worker=DEVICE` in its own process group, spoken to over a socketpair, killed
-// when a launch runs past its limit or the daemon goes. Started when first needed, ended by EndIfIdle. One thread at a time
-// but for pid(), state(), deaths(), which any thread may read.
+// The Worker that is a process: `phobosd --worker=DEVICE` in its own process group, spoken to over
+// a socketpair, killed when a launch runs past its limit or the daemon goes. Started when first
+// needed, ended by EndIfIdle. The calls of Worker: one thread at a time; the rest any thread.
 #ifndef PHOBOS_DAEMON_WORKER_SUPERVISOR_H_
 #define PHOBOS_DAEMON_WORKER_SUPERVISOR_H_
 
@@ -23,22 +23,28 @@ struct SupervisorOptions {
   std::vector<std::string> command;  // argv of the worker process; "--worker-socket=N" is added
   absl::Duration start_limit = absl::Seconds(20);
   absl::Duration idle_limit = absl::Seconds(60);
+  // Of a call in which no variant runs, or a variant's initializers do: the worker itself hangs,
+  // which no input should do.
+  absl::Duration quiet_limit = absl::Seconds(300);
 };
 
 class Supervisor : public Worker {
  public:
   static std::unique_ptr<Supervisor> Create(SupervisorOptions options);
 
-  // Ends the process when nothing was asked of it for the idle limit. Called now and then by the owner.
+  // Ends the process when nothing was asked of it for the idle limit. Called now and then by the
+  // owner; does nothing while a call is under way.
   virtual void EndIfIdle() = 0;
+  // Ends the process; a call under way ends with Aborted.
   virtual void Stop() = 0;
 
-  virtual pid_t pid() const = 0;      // 0: not running
+  virtual pid_t pid() const = 0;          // 0: not running
   virtual std::string state() const = 0;  // "off", "idle", "checking", "timing"
   virtual int64_t deaths() const = 0;
 };
 
-// Body of the worker process: serves `socket` until it closes. `device` is "cpu" or "fake:FILE". Returns the exit status.
+// Body of the worker process: serves `socket` until it closes. `device` as for device::Open
+// (daemon/device/open.h): "cpu", "cpu:LLC_BYTES" or "fake:FILE". Returns the exit status.
 int WorkerMain(int socket, const std::string& device);
 
 }  // namespace phobos::worker

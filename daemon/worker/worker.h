@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Worker: one device as the tuner sees it, in a process of its own that may die at any call and is started again by the
-// next. Begin gives it a job; Check, WarmUp and Round run variants of that job; nothing of a job survives the process, so
-// after a death the tuner calls Begin and Load again (tuner/tune.cc). One thread at a time. Implemented by supervisor.h
-// over a socketpair, and by tests in memory.
+// Worker: one device as the tuner sees it, in a process of its own that may die at any call and is
+// started again by the next. Begin gives it a job; Check, WarmUp and Round run variants of that
+// job; nothing of a job survives the process, so after a death the tuner calls Begin and Load again
+// (tuner/tune.cc). One thread at a time. Implemented by supervisor.h over a socketpair, and by
+// tests in memory.
 #ifndef PHOBOS_DAEMON_WORKER_WORKER_H_
 #define PHOBOS_DAEMON_WORKER_WORKER_H_
 
@@ -26,11 +27,11 @@ struct SharedMemory {
   int64_t bytes = 0;
 };
 
-// How the last call ended when its Status is Aborted: the process died or was killed, with this variant running.
+// How the last call ended when its Status is Aborted: the process died or was killed.
 struct Death {
-  int variant = -1;          // -1: outside any launch
-  bool timed_out = false;    // killed by us for running past the launch limit
-  std::string how;           // "signal 11 (Segmentation fault)", "exit status 3", "ran longer than 1.0 s"
+  int variant = -1;        // the last that ran in that call, its launch ended or not; -1: none did
+  bool timed_out = false;  // killed by us for running past the launch limit
+  std::string how;  // "signal 11 (Segmentation fault)", "exit status 3", "ran longer than 1.0 s"
 };
 
 class Worker {
@@ -40,8 +41,8 @@ class Worker {
   // The device; starts the process when it is not running.
   virtual absl::StatusOr<tuner::v1::Device> Describe() = 0;
 
-  // Takes over a job: maps `memory`, lays out the tensors with canaries on both sides. ResourceExhausted: needs more
-  // memory than the device has, with both numbers.
+  // Takes over a job: maps `memory`, lays out the tensors with canaries on both sides.
+  // ResourceExhausted: needs more memory than the device has, with both numbers.
   virtual absl::Status Begin(const JobSetup& setup, const std::vector<SharedMemory>& memory) = 0;
 
   // Loads a variant's artifact; InvalidArgument etc. concern this variant alone.
@@ -51,12 +52,15 @@ class Worker {
   virtual absl::StatusOr<CheckOutcome> Check(int variant, uint64_t seed) = 0;
 
   // Launches the variants in turn for at least `at_least`; returns the number of launches.
-  virtual absl::StatusOr<int64_t> WarmUp(const std::vector<int>& variants, absl::Duration at_least) = 0;
+  virtual absl::StatusOr<int64_t> WarmUp(const std::vector<int>& variants,
+                                         absl::Duration at_least) = 0;
 
-  // One round: each variant launched once in this order, restored and flushed before. One sample each.
+  // One round: each variant launched once in this order, restored and flushed before. One sample
+  // each.
   virtual absl::StatusOr<RoundOutcome> Round(const std::vector<int>& order, bool flush) = 0;
 
-  // Lets go of the job's memory mappings and kernels (the memory itself is kept warm for the next job).
+  // Lets go of the job's memory mappings and kernels (the memory itself is kept warm for the next
+  // job).
   virtual absl::Status End() = 0;
 
   // A launch that runs longer than this is killed. Kept over deaths.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/child_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace phobos {
+namespace {
+
+// Everything the child needs between fork and exec, prepared before, because only async-signal-safe
+// calls are allowed there.
+struct Plan {
+  std::vector<char*> argv;
+  std::vector<ChildDescriptor> descriptors;
+  int first_free = 3;  // lowest number above every descriptor of the child
+  int64_t address_space_bytes = 0;
+  pid_t parent = 0;
+  int error_pipe = -1;
+};
+
+void ResetSignals() {
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Moves the descriptors to their numbers. They are first copied above all targets, so that no
+// target overwrites a source.
+bool PlaceDescriptors(Plan& plan) {
+  plan.error_pipe = fcntl(plan.error_pipe, F_DUPFD_CLOEXEC, plan.first_free);
+  if (plan.error_pipe < 0) return false;
+  for (ChildDescriptor& descriptor : plan.descriptors) {
+    descriptor.ours = fcntl(descriptor.ours, F_DUPFD_CLOEXEC, plan.first_free);
+    if (descriptor.ours < 0) return false;
+  }
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) return false;
+  for (const ChildDescriptor& descriptor : plan.descriptors) {
+    if (dup2(descriptor.ours, descriptor.theirs) < 0) return false;
+  }
+  // The numbers below first_free that nobody asked for, then all above: close-on-exec keeps the
+  // error pipe until then.
+  for (int fd = 3; fd < plan.first_free; ++fd) {
+    const bool wanted = std::any_of(plan.descriptors.begin(), plan.descriptors.end(),
+                                    [fd](const ChildDescriptor& d) { return d.theirs == fd; });
+    if (!wanted) close(fd);
+  }
+  constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+  return syscall(SYS_close_range, plan.first_free, ~0U, kCloseOnExec) == 0;
+}
+
+bool Confine(const Plan& plan) {
+  if (setpgid(0, 0) != 0) return false;
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return false;
+  if (getppid() != plan.parent) return false;  // it died before the line above
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (plan.address_space_bytes > 0) {
+    const auto bytes = static_cast<rlim_t>(plan.address_space_bytes);
+    const rlimit limit = {bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
+  }
+  return true;
+}
+
+[[noreturn]] void RunChild(Plan& plan) {
+  ResetSignals();
+  if (PlaceDescriptors(plan) && Confine(plan)) execv(plan.argv[0], plan.argv.data());
+  const int error = errno;
+  (void)!write(plan.error_pipe, &error, sizeof(error));
+  _exit(127);
+}
+
+absl::Status ChildError(int error, const std::string& program) {
+  const std::string text = absl::StrCat("cannot start ", program, ": ", strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(text);
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(text);
+    case EAGAIN:
+    case ENOMEM:
+      return absl::ResourceExhaustedError(text);
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
+  Plan plan;
+  for (const std::string& argument : options.argv) {
+    plan.argv.push_back(const_cast<char*>(argument.c_str()));
+  }
+  if (plan.argv.empty()) return absl::InvalidArgumentError("a child needs a program to run");
+  plan.argv.push_back(nullptr);
+  plan.descriptors = options.descriptors;
+  for (const ChildDescriptor& descriptor : plan.descriptors) {
+    plan.first_free = std::max(plan.first_free, descriptor.theirs + 1);
+  }
+  plan.address_space_bytes = options.address_space_bytes;
+  plan.parent = getpid();
+  int error_pipe[2];
+  if (pipe2(error_pipe, O_CLOEXEC) != 0) return ChildError(errno, options.argv[0]);
+  plan.error_pipe = error_pipe[1];
+
+  const pid_t pid = fork();
+  if (pid == 0) RunChild(plan);
+  const int fork_error = errno;
+  close(error_pipe[1]);
+  if (pid < 0) {
+    close(error_pipe[0]);
+    return ChildError(fork_error, options.argv[0]);
+  }
+  setpgid(pid, pid);  // the child does it too: whichever comes first
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(error_pipe[0], &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  close(error_pipe[0]);
+  if (got == 0) return pid;  // the pipe closed by exec
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return ChildError(got == sizeof(error) ? error : EIO, options.argv[0]);
+}
+
+std::string DescribeExit(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    const int signal = WTERMSIG(wait_status);
+    return absl::StrCat("signal ", signal, " (", strsignal(signal), ")");
+  }
+  return absl::StrCat("exit status ", WEXITSTATUS(wait_status));
+}
+
+}  // namespace phobos

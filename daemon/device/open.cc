@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/device/open.h"
+
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "daemon/device/cpu/cpu_device.h"
+#include "daemon/device/fake/fake_device.h"
+#include "daemon/device/fake/script.h"
+
+namespace phobos::device {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Device>> OpenFake(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return absl::UnavailableError(absl::StrCat("cannot read the fake's script ", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  ASSIGN_OR_RETURN(FakeScript script, ParseFakeScript(text.str()));
+  return std::make_unique<FakeDevice>(std::move(script));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> Open(const std::string& name) {
+  absl::string_view rest = name;
+  if (rest == "cpu") return OpenCpu(0);
+  if (absl::ConsumePrefix(&rest, "fake:")) return OpenFake(std::string(rest));
+  int64_t llc_bytes = 0;
+  if (absl::ConsumePrefix(&rest, "cpu:") && absl::SimpleAtoi(rest, &llc_bytes) && llc_bytes > 0) {
+    return OpenCpu(llc_bytes);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no device is called \"", name, "\": cpu, cpu:LLC_BYTES or fake:FILE"));
+}
+
+}  // namespace phobos::device

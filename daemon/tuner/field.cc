@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/tuner/field.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/tuner/setup.h"
+
+namespace phobos::tuner {
+namespace {
+
+constexpr int kMostDeaths = 2;  // of the worker on one variant
+constexpr int kMostStrays = 3;
+
+// What the compiler's word alone makes of a variant; UNSPECIFIED: it can run.
+Admission JudgeCompiled(const compile::CompiledVariant& compiled) {
+  const compiler::v1::Variant& variant = compiled.variant;
+  switch (variant.status()) {
+    case compiler::v1::VARIANT_STATUS_COMPILED:
+      break;
+    case compiler::v1::VARIANT_STATUS_COMPILE_ERROR:
+      return {v1::VARIANT_STATUS_COMPILE_ERROR, variant.reason()};
+    case compiler::v1::VARIANT_STATUS_RACE:
+      return {v1::VARIANT_STATUS_RACE, variant.reason()};
+    case compiler::v1::VARIANT_STATUS_UNSUPPORTED:
+      return {v1::VARIANT_STATUS_UNSUPPORTED, variant.reason()};
+    case compiler::v1::VARIANT_STATUS_EXCLUDED:
+      return {v1::VARIANT_STATUS_EXCLUDED, variant.reason()};
+    default:
+      return {v1::VARIANT_STATUS_COMPILE_ERROR,
+              absl::StrCat("the compiler gave a status that this daemon does not know (",
+                           static_cast<int>(variant.status()), ")")};
+  }
+  switch (variant.race_verdict()) {
+    case compiler::v1::RACE_VERDICT_RACE_FREE:
+      return {};
+    case compiler::v1::RACE_VERDICT_RACE:
+      return {v1::VARIANT_STATUS_RACE, variant.race_detail()};
+    case compiler::v1::RACE_VERDICT_UNPROVEN:
+      return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
+              absl::StrCat("could not be proved free of races: ", variant.race_detail())};
+    default:
+      return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
+              absl::StrCat("the compiler gave no verdict on races (",
+                           static_cast<int>(variant.race_verdict()), ")")};
+  }
+}
+
+const v1::VariantGrid* FindGrid(const Spec& spec, int variant) {
+  const auto found = std::find_if(spec.grids.begin(), spec.grids.end(),
+                                  [&](const v1::VariantGrid& g) { return g.variant() == variant; });
+  return found == spec.grids.end() ? nullptr : &*found;
+}
+
+// Why the variant cannot start; UNSPECIFIED: it can.
+Admission JudgeEntry(const Spec& spec, const compile::CompiledVariant* compiled, int variant) {
+  // What the space itself leaves out is neither compiled nor given a grid.
+  Admission admission =
+      Admit(spec.description, variant, spec.extents, spec.scalars, /*grid=*/nullptr);
+  if (admission.status != v1::VARIANT_STATUS_UNSPECIFIED) return admission;
+  if (compiled == nullptr) {
+    return {v1::VARIANT_STATUS_COMPILE_ERROR, "the compiler said nothing of this variant"};
+  }
+  admission = JudgeCompiled(*compiled);
+  if (admission.status != v1::VARIANT_STATUS_UNSPECIFIED) return admission;
+  const v1::VariantGrid* grid = FindGrid(spec, variant);
+  if (grid == nullptr) return {v1::VARIANT_STATUS_GRID_ERROR, "no grid was given"};
+  if (!grid->error().empty()) return {v1::VARIANT_STATUS_GRID_ERROR, grid->error()};
+  for (const v1::VariantResult& guilty : spec.guilty) {
+    if (guilty.index() == variant) return {guilty.status(), guilty.reason()};
+  }
+  return Admit(spec.description, variant, spec.extents, spec.scalars, &grid->grid());
+}
+
+}  // namespace
+
+absl::Duration LaunchLimit(int64_t fastest_ns, const Measuring& measuring) {
+  if (fastest_ns <= 0) return measuring.longest_launch_limit;
+  return std::min(measuring.longest_launch_limit,
+                  std::max(measuring.shortest_launch_limit, 100 * absl::Nanoseconds(fastest_ns)));
+}
+
+Field::Field(const Spec& spec, const compile::CompiledSpace& space, const Arguments& arguments,
+             worker::Worker& worker, const Measuring& measuring)
+    : spec_(spec), space_(space), arguments_(arguments), worker_(worker), measuring_(measuring) {
+  for (const auto& settings : spec.description.variants()) Enter(settings);
+}
+
+void Field::Enter(const compiler::v1::VariantSettings& settings) {
+  const int index = static_cast<int>(results_.size());
+  v1::VariantResult& result = results_.emplace_back();
+  Entry& entry = entries_.emplace_back();
+  result.set_index(index);
+  *result.mutable_settings() = settings.settings();
+
+  const auto found = std::find_if(
+      space_.variants.begin(), space_.variants.end(),
+      [index](const compile::CompiledVariant& v) { return v.variant.index() == index; });
+  const compile::CompiledVariant* compiled = found == space_.variants.end() ? nullptr : &*found;
+  if (compiled != nullptr) {
+    const compiler::v1::Artifact& artifact = compiled->variant.artifact();
+    result.set_registers(artifact.registers());
+    result.set_shared_memory_bytes(artifact.shared_memory_bytes());
+    result.set_spill_bytes(artifact.spill_bytes());
+    result.set_artifact_digest(artifact.digest());
+    result.set_race_detail(compiled->variant.race_detail());
+  }
+  const Admission admission = JudgeEntry(spec_, compiled, index);
+  if (admission.status != v1::VARIANT_STATUS_UNSPECIFIED) {
+    PutOut(index, admission.status, admission.reason);
+    return;
+  }
+  *result.mutable_grid() = FindGrid(spec_, index)->grid();
+  entry.is_running = true;
+  entry.setup.set_variant(index);
+  entry.setup.set_artifact_path(compiled->artifact_path);
+  *entry.setup.mutable_artifact() = compiled->variant.artifact();
+  *entry.setup.mutable_grid() = result.grid();
+  entry.setup.set_threads(settings.threads());
+}
+
+std::vector<int> Field::Running() const {
+  std::vector<int> running;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].is_running) running.push_back(static_cast<int>(i));
+  }
+  return running;
+}
+
+bool Field::IsRunning(int variant) const {
+  return entries_[static_cast<size_t>(variant)].is_running;
+}
+
+void Field::PutOut(int variant, v1::VariantStatus status, std::string reason) {
+  const auto index = static_cast<size_t>(variant);
+  entries_[index].is_running = false;
+  results_[index].set_status(status);
+  results_[index].set_reason(std::move(reason));
+}
+
+void Field::SawLaunch(int64_t launch_ns) {
+  if (launch_ns <= 0 || (fastest_ns_ > 0 && fastest_ns_ <= launch_ns)) return;
+  fastest_ns_ = launch_ns;
+  worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
+}
+
+absl::StatusOr<bool> Field::Prepare() {
+  bool did_something = false;
+  while (true) {
+    if (!is_begun_) {
+      did_something = true;
+      worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
+      ASSIGN_OR_RETURN(const worker::JobSetup setup,
+                       MakeJobSetup(spec_, space_, arguments_, measuring_.seed));
+      const absl::Status begun = worker_.Begin(setup, arguments_.memory());
+      if (!begun.ok()) {
+        RETURN_IF_ERROR(Absorb(begun, -1));
+        continue;
+      }
+      is_begun_ = true;
+    }
+    const auto next = std::find_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
+      return entry.is_running && !entry.is_loaded;
+    });
+    if (next == entries_.end()) return did_something;
+    did_something = true;
+    RETURN_IF_ERROR(Load(next->setup.variant()));
+  }
+}
+
+absl::Status Field::Load(int variant) {
+  Entry& entry = entries_[static_cast<size_t>(variant)];
+  const absl::Status loaded = worker_.Load(entry.setup);
+  entry.is_loaded = loaded.ok();
+  const std::string reason =
+      absl::StrCat("its artifact cannot be loaded: ", std::string(loaded.message()));
+  switch (loaded.code()) {
+    case absl::StatusCode::kOk:
+      return absl::OkStatus();
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kUnavailable:
+      return Absorb(loaded, variant);
+    case absl::StatusCode::kResourceExhausted:
+      PutOut(variant, v1::VARIANT_STATUS_OUT_OF_MEMORY, std::string(loaded.message()));
+      return absl::OkStatus();
+    case absl::StatusCode::kFailedPrecondition:
+      PutOut(variant, v1::VARIANT_STATUS_UNSUPPORTED, reason);
+      return absl::OkStatus();
+    default:
+      PutOut(variant, v1::VARIANT_STATUS_COMPILE_ERROR, reason);
+      return absl::OkStatus();
+  }
+}
+
+absl::Status Field::Absorb(const absl::Status& error, int variant) {
+  if (absl::IsAborted(error)) return AbsorbDeath(variant);
+  if (absl::IsResourceExhausted(error) && variant >= 0) {
+    PutOut(variant, v1::VARIANT_STATUS_OUT_OF_MEMORY, std::string(error.message()));
+    return absl::OkStatus();
+  }
+  return error;
+}
+
+absl::Status Field::AbsorbDeath(int variant) {
+  is_begun_ = false;
+  for (Entry& entry : entries_) entry.is_loaded = false;
+  const worker::Death death = worker_.LastDeath();
+  const bool is_known = death.variant >= 0 &&
+                        static_cast<size_t>(death.variant) < entries_.size() &&
+                        IsRunning(death.variant);
+  const int guilty = is_known ? death.variant : variant;
+  if (guilty < 0) {
+    if (++strays_ < kMostStrays) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat("the worker died ", strays_,
+                                               " times outside any launch, last by ", death.how,
+                                               "; see the daemon's log"));
+  }
+  Entry& entry = entries_[static_cast<size_t>(guilty)];
+  if (++entry.deaths < kMostDeaths) return absl::OkStatus();
+  if (death.timed_out) {
+    PutOut(guilty, v1::VARIANT_STATUS_TIMED_OUT, absl::StrCat(death.how, ", twice"));
+  } else {
+    PutOut(guilty, v1::VARIANT_STATUS_CRASHED,
+           absl::StrCat("ended the worker process twice, last by ", death.how));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phobos::tuner

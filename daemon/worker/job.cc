@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/worker/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "daemon/worker/canary.h"
+#include "daemon/worker/dtype.h"
+
+namespace phobos::worker {
+namespace {
+
+std::vector<const TensorSetup*> Pointers(const JobSetup& setup) {
+  std::vector<const TensorSetup*> tensors;
+  for (const TensorSetup& tensor : setup.tensors()) tensors.push_back(&tensor);
+  return tensors;
+}
+
+absl::StatusOr<absl::Span<const std::byte>> Range(
+    const std::vector<absl::Span<const std::byte>>& memory, int index, int64_t offset,
+    int64_t bytes, const std::string& parameter) {
+  const bool known = index >= 0 && static_cast<size_t>(index) < memory.size();
+  const int64_t size = known ? static_cast<int64_t>(memory[static_cast<size_t>(index)].size()) : 0;
+  if (!known || offset < 0 || offset > size || bytes > size - offset) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the bytes of ", parameter, " lie outside the memory sent along"));
+  }
+  return memory[static_cast<size_t>(index)].subspan(static_cast<size_t>(offset),
+                                                    static_cast<size_t>(bytes));
+}
+
+std::string CanaryText(const std::string& tensor, int64_t bytes, int64_t offset) {
+  if (offset < 0) {
+    return absl::StrCat("wrote outside ", tensor, ": the byte ", -offset,
+                        " before its first one changed");
+  }
+  return absl::StrCat("wrote outside ", tensor, ": the byte at +", offset - bytes,
+                      " past its end (offset ", offset, ") changed");
+}
+
+}  // namespace
+
+Job::Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark)
+    : setup_(std::move(setup)), layout_(std::move(layout)), device_(device), mark_(mark) {}
+
+absl::StatusOr<std::unique_ptr<Job>> Job::Begin(JobSetup setup,
+                                                std::vector<absl::Span<const std::byte>> memory,
+                                                device::Device& device, LaunchMark& mark) {
+  ASSIGN_OR_RETURN(Layout layout, LayOut(Pointers(setup)));
+  std::unique_ptr<Job> job(new Job(std::move(setup), std::move(layout), device, mark));
+  RETURN_IF_ERROR(job->AddTensors(memory));
+  ASSIGN_OR_RETURN(job->base_, device.Reserve(job->layout_.total_bytes, job->setup_.flush()));
+  RETURN_IF_ERROR(job->AddSlots());
+  return job;
+}
+
+absl::Status Job::AddTensors(const std::vector<absl::Span<const std::byte>>& memory) {
+  for (const TensorSetup& setup : setup_.tensors()) {
+    const int64_t element = ElementBytes(setup.dtype());
+    if (element == 0 || setup.bytes() % element != 0) {
+      return absl::InvalidArgumentError(absl::StrCat("tensor ", setup.parameter(), " of ",
+                                                     setup.bytes(), " bytes has no whole number ",
+                                                     "of elements of type ", setup.dtype()));
+    }
+    Tensor tensor;
+    tensor.setup = &setup;
+    ASSIGN_OR_RETURN(tensor.pristine, Range(memory, setup.memory(), setup.offset_bytes(),
+                                            setup.bytes(), setup.parameter()));
+    if (setup.expected_memory() >= 0) {
+      ASSIGN_OR_RETURN(tensor.expected,
+                       Range(memory, setup.expected_memory(), setup.expected_offset_bytes(),
+                             setup.bytes(), setup.parameter()));
+    }
+    tensors_.push_back(tensor);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Job::AddSlots() {
+  for (const SlotSetup& slot : setup_.slots()) {
+    if (slot.tensor() < 0) {
+      slots_.push_back(slot.value());
+      continue;
+    }
+    if (slot.tensor() >= setup_.tensors_size()) {
+      return absl::InvalidArgumentError(absl::StrCat("slot of an unknown tensor ", slot.tensor()));
+    }
+    const Place& place = layout_.places[static_cast<size_t>(slot.tensor())];
+    slots_.push_back(reinterpret_cast<uint64_t>(base_ + place.tensor));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Job::Load(const VariantSetup& variant) {
+  // Loading runs the artifact's initializers.
+  const ScopedMark mark(mark_, variant.variant());
+  ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel,
+                   device_.Load(device::KernelFile{variant.variant(), variant.artifact_path(),
+                                                   variant.artifact()}));
+  variants_[variant.variant()] = Variant{std::move(kernel), variant.grid()};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Job::Variant*> Job::Find(int variant) const {
+  const auto found = variants_.find(variant);
+  if (found == variants_.end()) {
+    return absl::NotFoundError(absl::StrCat("variant ", variant, " is not loaded"));
+  }
+  return &found->second;
+}
+
+absl::Status Job::Launch(int index, const Variant& variant) {
+  const ScopedMark mark(mark_, index);
+  return device_.Launch(*variant.kernel, slots_, variant.grid);
+}
+
+absl::Status Job::Refresh(size_t tensor) {
+  tensors_[tensor].is_stale = false;
+  if (tensors_[tensor].pristine.empty()) return absl::OkStatus();
+  return device_.Copy(base_ + layout_.places[tensor].tensor, tensors_[tensor].pristine.data(),
+                      layout_.places[tensor].bytes);
+}
+
+absl::Status Job::RefreshStale() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].is_stale) RETURN_IF_ERROR(Refresh(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Job::Restore() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].setup->is_restored()) RETURN_IF_ERROR(Refresh(i));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Job::LayCanaries(uint64_t seed) {
+  std::vector<std::vector<std::byte>> buffers;  // stay until Finish
+  const auto lay = [&](int tensor, int64_t begin, int64_t end, int64_t offset) {
+    std::vector<std::byte>& bytes = buffers.emplace_back(static_cast<size_t>(end - begin));
+    FillCanary({seed, tensor}, offset, absl::MakeSpan(bytes));
+    return device_.Copy(base_ + begin, bytes.data(), end - begin);
+  };
+  for (size_t i = 0; i < layout_.places.size(); ++i) {
+    const Place& place = layout_.places[i];
+    const int tensor = static_cast<int>(i);
+    RETURN_IF_ERROR(lay(tensor, place.begin, place.tensor, place.begin - place.tensor));
+    RETURN_IF_ERROR(lay(tensor, place.tensor + place.bytes, place.end, place.bytes));
+  }
+  standing_seed_ = seed;
+  return device_.Finish().status();
+}
+
+absl::StatusOr<std::string> Job::ChangedCanary() {
+  for (size_t i = 0; i < layout_.places.size(); ++i) {
+    const Place& place = layout_.places[i];
+    const CanaryKey key = {*standing_seed_, static_cast<int>(i)};
+    const int64_t before = place.tensor - place.begin;
+    const int64_t after = place.end - place.tensor - place.bytes;
+    ASSIGN_OR_RETURN(const std::byte* bytes, device_.Read(base_ + place.begin, before));
+    auto changed = FirstChanged(key, -before, absl::MakeSpan(bytes, static_cast<size_t>(before)));
+    if (!changed.has_value()) {
+      ASSIGN_OR_RETURN(bytes, device_.Read(base_ + place.tensor + place.bytes, after));
+      changed = FirstChanged(key, place.bytes, absl::MakeSpan(bytes, static_cast<size_t>(after)));
+    }
+    if (changed.has_value()) {
+      return CanaryText(tensors_[i].setup->parameter(), place.bytes, *changed);
+    }
+  }
+  return std::string();
+}
+
+absl::StatusOr<std::string> Job::ChangedInput() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const TensorSetup& setup = *tensors_[i].setup;
+    if (setup.is_written()) continue;
+    ASSIGN_OR_RETURN(const std::byte* bytes,
+                     device_.Read(base_ + layout_.places[i].tensor, setup.bytes()));
+    const auto changed = FirstDifference(absl::MakeSpan(bytes, static_cast<size_t>(setup.bytes())),
+                                         tensors_[i].pristine);
+    if (!changed.has_value()) continue;
+    tensors_[i].is_stale = true;
+    const std::vector<int64_t> shape(setup.shape().begin(), setup.shape().end());
+    return absl::StrCat("changed its input ", setup.parameter(),
+                        IndexText(*changed / ElementBytes(setup.dtype()), shape), " (byte ",
+                        *changed, "), which the kernel does not write");
+  }
+  return std::string();
+}
+
+Tolerance Job::ToleranceOf(compiler::v1::DType dtype) const {
+  Tolerance tolerance = DefaultTolerance(dtype);
+  if (tolerance.rtol == 0) return tolerance;  // integers and bools: exact whatever was asked
+  if (setup_.has_rtol()) tolerance.rtol = setup_.rtol();
+  if (setup_.has_atol()) tolerance.atol = setup_.atol();
+  return tolerance;
+}
+
+absl::StatusOr<std::string> Job::WrongResult() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor& tensor = tensors_[i];
+    const TensorSetup& setup = *tensor.setup;
+    if (setup.expected_memory() < 0) continue;
+    ASSIGN_OR_RETURN(const std::byte* bytes,
+                     device_.Read(base_ + layout_.places[i].tensor, setup.bytes()));
+    const auto got = absl::MakeSpan(bytes, static_cast<size_t>(setup.bytes()));
+    if (!FirstDifference(got, tensor.expected).has_value()) continue;
+    if (!tensor.expected_rms.has_value()) {
+      tensor.expected_rms = RootMeanSquare(setup.dtype(), tensor.expected);
+    }
+    const Tolerance tolerance = ToleranceOf(setup.dtype());
+    const auto mismatch =
+        Compare(setup.dtype(), got, tensor.expected, tolerance, *tensor.expected_rms);
+    if (!mismatch.has_value()) continue;
+    const std::vector<int64_t> shape(setup.shape().begin(), setup.shape().end());
+    return Describe(*mismatch, setup.parameter(), shape, setup.dtype(), tolerance);
+  }
+  return std::string();
+}
+
+absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
+  ASSIGN_OR_RETURN(const Variant* found, Find(variant));
+  for (Tensor& tensor : tensors_) tensor.is_stale |= tensor.setup->is_written();
+  // A tensor that is not stale was compared with the caller's bytes after the last launch: as good
+  // as a fresh copy.
+  RETURN_IF_ERROR(RefreshStale());
+  RETURN_IF_ERROR(LayCanaries(seed));
+  RETURN_IF_ERROR(Launch(variant, *found));
+  ASSIGN_OR_RETURN(const device::Outcome launched, device_.Finish());
+
+  CheckOutcome outcome;
+  if (!launched.samples_ns.empty()) outcome.set_launch_ns(launched.samples_ns.back());
+  ASSIGN_OR_RETURN(std::string reason, ChangedCanary());
+  if (!reason.empty()) {
+    // Whoever writes outside one tensor may have written into another.
+    for (Tensor& tensor : tensors_) tensor.is_stale = true;
+    outcome.set_status(tuner::v1::VARIANT_STATUS_OUT_OF_BOUNDS);
+    outcome.set_reason(reason);
+    return outcome;
+  }
+  ASSIGN_OR_RETURN(reason, ChangedInput());
+  if (reason.empty()) {
+    ASSIGN_OR_RETURN(reason, WrongResult());
+  }
+  outcome.set_status(reason.empty() ? tuner::v1::VARIANT_STATUS_TIMED
+                                    : tuner::v1::VARIANT_STATUS_WRONG_RESULT);
+  outcome.set_reason(reason);
+  return outcome;
+}
+
+absl::StatusOr<int64_t> Job::WarmUp(absl::Span<const int> variants, int64_t at_least_ns) {
+  std::vector<const Variant*> found;
+  for (const int variant : variants) {
+    ASSIGN_OR_RETURN(found.emplace_back(), Find(variant));
+  }
+  if (found.empty()) return absl::InvalidArgumentError("a warm-up of no variant");
+  RETURN_IF_ERROR(RefreshStale());
+  if (!standing_seed_.has_value()) RETURN_IF_ERROR(LayCanaries(setup_.seed()));
+  const int64_t start = device_.NowNs();
+  int64_t launches = 0;
+  do {
+    for (size_t i = 0; i < found.size(); ++i) {
+      RETURN_IF_ERROR(Restore());
+      RETURN_IF_ERROR(Launch(variants[i], *found[i]));
+    }
+    launches += static_cast<int64_t>(found.size());
+    RETURN_IF_ERROR(device_.Finish().status());
+  } while (device_.NowNs() - start < at_least_ns);
+  return launches;
+}
+
+absl::StatusOr<RoundOutcome> Job::Round(absl::Span<const int> order, bool flush) {
+  std::vector<const Variant*> found;
+  for (const int variant : order) {
+    ASSIGN_OR_RETURN(found.emplace_back(), Find(variant));
+  }
+  if (!standing_seed_.has_value()) return absl::FailedPreconditionError("a round before a warm-up");
+  for (size_t i = 0; i < found.size(); ++i) {
+    RETURN_IF_ERROR(Restore());
+    if (flush) RETURN_IF_ERROR(device_.Flush());
+    RETURN_IF_ERROR(Launch(order[i], *found[i]));
+  }
+  ASSIGN_OR_RETURN(const device::Outcome launched, device_.Finish());
+
+  RoundOutcome outcome;
+  outcome.mutable_samples_ns()->Add(launched.samples_ns.begin(), launched.samples_ns.end());
+  outcome.set_disturbed(launched.disturbed);
+  outcome.set_disturbance(launched.disturbance);
+  outcome.set_timer_resolution_ns(device_.description().timer_resolution_ns);
+  ASSIGN_OR_RETURN(const std::string reason, ChangedCanary());
+  if (!reason.empty()) {
+    outcome.set_out_of_bounds(reason);
+    for (Tensor& tensor : tensors_) tensor.is_stale = true;
+    RETURN_IF_ERROR(RefreshStale());
+    RETURN_IF_ERROR(LayCanaries(*standing_seed_));
+  }
+  return outcome;
+}
+
+}  // namespace phobos::worker

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Job: one tune's tensors on a Device, and the three things that are done with its variants: a
+// check on fresh copies, a warm-up, timed rounds. It decides what is restored, flushed, launched
+// and looked at, in which order; the Device only does it. Lives in the worker process. One thread,
+// the Device's.
+#ifndef PHOBOS_DAEMON_WORKER_JOB_H_
+#define PHOBOS_DAEMON_WORKER_JOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/device/device.h"
+#include "daemon/worker/compare.h"
+#include "daemon/worker/launch_mark.h"
+#include "daemon/worker/layout.h"
+#include "daemon/worker/messages.pb.h"
+
+namespace phobos::worker {
+
+class Job {
+ public:
+  // Lays out the tensors in the device's memory. `memory` holds what the setup's indices mean; it,
+  // `device` and `mark` must outlive the job. InvalidArgument: a range outside its memory, a type
+  // or slot that makes no sense; ResourceExhausted: as Device::Reserve.
+  static absl::StatusOr<std::unique_ptr<Job>> Begin(JobSetup setup,
+                                                    std::vector<absl::Span<const std::byte>> memory,
+                                                    device::Device& device, LaunchMark& mark);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // Errors are Device::Load's and concern this variant alone.
+  absl::Status Load(const VariantSetup& variant);
+
+  // One launch on fresh copies between fresh canaries, then everything is looked at: canaries,
+  // unwritten tensors, results. NotFound: the variant is not loaded. The rest of the errors are the
+  // device's.
+  absl::StatusOr<CheckOutcome> Check(int variant, uint64_t seed);
+
+  // Launches all variants in turn until the device's clock has gone on by `at_least_ns`; returns
+  // the number of launches. Nothing is allocated or loaded from here to the end of the last Round.
+  absl::StatusOr<int64_t> WarmUp(absl::Span<const int> variants, int64_t at_least_ns);
+
+  // Launches each variant once in this order. Before each: restore, flush; then stamp, launch,
+  // stamp. The canaries are looked at when all samples are taken.
+  absl::StatusOr<RoundOutcome> Round(absl::Span<const int> order, bool flush);
+
+ private:
+  struct Variant {
+    std::unique_ptr<device::Kernel> kernel;
+    tuner::v1::Grid grid;
+  };
+
+  // A tensor's bytes as the caller gave them, what is expected, and whether the device's copy may
+  // differ from the former.
+  struct Tensor {
+    const TensorSetup* setup = nullptr;
+    absl::Span<const std::byte> pristine;
+    absl::Span<const std::byte> expected;  // empty data: none
+    std::optional<double> expected_rms;    // worked out when first needed
+    bool is_stale = true;
+  };
+
+  Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark);
+  absl::Status AddTensors(const std::vector<absl::Span<const std::byte>>& memory);
+  absl::Status AddSlots();
+
+  absl::StatusOr<const Variant*> Find(int variant) const;
+  absl::Status Launch(int index, const Variant& variant);
+  absl::Status Refresh(size_t tensor);
+  absl::Status RefreshStale();
+  absl::Status Restore();
+  absl::Status LayCanaries(uint64_t seed);
+
+  // Why a check fails, or the text is empty.
+  absl::StatusOr<std::string> ChangedCanary();
+  absl::StatusOr<std::string> ChangedInput();
+  absl::StatusOr<std::string> WrongResult();
+  Tolerance ToleranceOf(compiler::v1::DType dtype) const;
+
+  const JobSetup setup_;
+  const Layout layout_;
+  device::Device& device_;
+  LaunchMark& mark_;
+  std::byte* base_ = nullptr;
+  std::vector<Tensor> tensors_;
+  std::vector<uint64_t> slots_;
+  std::map<int, Variant> variants_;
+  std::optional<uint64_t> standing_seed_;  // of the canaries in place
+};
+
+}  // namespace phobos::worker
+
+#endif  // PHOBOS_DAEMON_WORKER_JOB_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/worker/mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+
+namespace phobos::worker {
+
+MappingPool::~MappingPool() {
+  for (const Mapping& mapping : mappings_) {
+    munmap(const_cast<std::byte*>(mapping.address), static_cast<size_t>(mapping.bytes));
+  }
+}
+
+absl::StatusOr<MappingPool::Mapping> MappingPool::Find(int fd) const {
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return absl::ErrnoToStatus(errno, "fstat");
+  for (const Mapping& mapping : mappings_) {
+    const bool same = mapping.device == status.st_dev && mapping.inode == status.st_ino &&
+                      mapping.bytes == status.st_size;
+    if (same) return mapping;
+  }
+  if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) {
+    return absl::InvalidArgumentError("memory that is not sealed against shrinking");
+  }
+  void* address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ,
+                       MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap");
+  return Mapping{status.st_dev, status.st_ino, static_cast<const std::byte*>(address),
+                 status.st_size};
+}
+
+absl::StatusOr<std::vector<absl::Span<const std::byte>>> MappingPool::Map(
+    const std::vector<Fd>& descriptors) {
+  std::vector<Mapping> wanted;
+  std::vector<absl::Span<const std::byte>> spans;
+  for (const Fd& descriptor : descriptors) {
+    ASSIGN_OR_RETURN(const Mapping mapping, Find(descriptor.get()));
+    spans.emplace_back(mapping.address, static_cast<size_t>(mapping.bytes));
+    const bool is_new =
+        std::none_of(mappings_.begin(), mappings_.end(),
+                     [&mapping](const Mapping& known) { return known.address == mapping.address; });
+    if (is_new) mappings_.push_back(mapping);
+    wanted.push_back(mapping);
+  }
+  std::vector<Mapping> old = std::exchange(mappings_, std::move(wanted));
+  for (const Mapping& mapping : old) {
+    const bool kept =
+        std::any_of(mappings_.begin(), mappings_.end(),
+                    [&mapping](const Mapping& known) { return known.address == mapping.address; });
+    if (!kept) munmap(const_cast<std::byte*>(mapping.address), static_cast<size_t>(mapping.bytes));
+  }
+  return spans;
+}
+
+}  // namespace phobos::worker

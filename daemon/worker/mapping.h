@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MappingPool: the caller's tensors as the worker process sees them, mapped for reading. Keeps the
+// mappings of the job before, because the daemon hands out the same pooled memory again and mapping
+// it anew costs a fault a page. One thread.
+#ifndef PHOBOS_DAEMON_WORKER_MAPPING_H_
+#define PHOBOS_DAEMON_WORKER_MAPPING_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "daemon/worker/channel.h"
+
+namespace phobos::worker {
+
+class MappingPool {
+ public:
+  MappingPool() = default;
+  ~MappingPool();
+  MappingPool(const MappingPool&) = delete;
+  MappingPool& operator=(const MappingPool&) = delete;
+
+  // Maps each descriptor's memory whole, and lets go of what an earlier call mapped and this one
+  // does not name. The spans hold until the next call. InvalidArgument: memory that its sender
+  // could shrink under us.
+  absl::StatusOr<std::vector<absl::Span<const std::byte>>> Map(const std::vector<Fd>& descriptors);
+
+ private:
+  struct Mapping {
+    dev_t device = 0;
+    ino_t inode = 0;
+    const std::byte* address = nullptr;
+    int64_t bytes = 0;
+  };
+  absl::StatusOr<Mapping> Find(int fd) const;
+
+  std::vector<Mapping> mappings_;
+};
+
+}  // namespace phobos::worker
+
+#endif  // PHOBOS_DAEMON_WORKER_MAPPING_H_

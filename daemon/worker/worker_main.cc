@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/device/open.h"
+#include "daemon/worker/channel.h"
+#include "daemon/worker/job.h"
+#include "daemon/worker/launch_mark.h"
+#include "daemon/worker/mapping.h"
+#include "daemon/worker/supervisor.h"
+
+namespace phobos::worker {
+namespace {
+
+// Answers one request after the other. The job dies before the mappings and the device that it
+// uses.
+class Server {
+ public:
+  explicit Server(std::string device_name) : device_name_(std::move(device_name)) {}
+
+  Reply Answer(const Request& request, std::vector<Fd> descriptors) {
+    Reply reply;
+    const absl::Status status = Dispatch(request, std::move(descriptors), reply);
+    reply.set_code(static_cast<int>(status.code()));
+    reply.set_message(std::string(status.message()));
+    return reply;
+  }
+
+ private:
+  absl::Status Dispatch(const Request& request, std::vector<Fd> descriptors, Reply& reply) {
+    switch (request.call_case()) {
+      case Request::kDescribe:
+        return Describe(std::move(descriptors), reply);
+      case Request::kBegin:
+        return Begin(request.begin(), descriptors);
+      case Request::kEnd:
+        job_.reset();
+        return absl::OkStatus();
+      case Request::CALL_NOT_SET:
+        return absl::UnimplementedError("an unknown call to the worker");
+      default:
+        break;
+    }
+    if (job_ == nullptr) return absl::FailedPreconditionError("the worker has no job");
+    switch (request.call_case()) {
+      case Request::kLoad:
+        return job_->Load(request.load());
+      case Request::kCheck: {
+        ASSIGN_OR_RETURN(*reply.mutable_check(),
+                         job_->Check(request.check().variant(), request.check().seed()));
+        return absl::OkStatus();
+      }
+      case Request::kWarmUp: {
+        const auto& variants = request.warm_up().variants();
+        ASSIGN_OR_RETURN(const int64_t launches,
+                         job_->WarmUp(std::vector<int>(variants.begin(), variants.end()),
+                                      request.warm_up().at_least_ns()));
+        reply.set_launches(launches);
+        return absl::OkStatus();
+      }
+      default: {
+        const auto& order = request.round().order();
+        ASSIGN_OR_RETURN(
+            *reply.mutable_round(),
+            job_->Round(std::vector<int>(order.begin(), order.end()), request.round().flush()));
+        return absl::OkStatus();
+      }
+    }
+  }
+
+  absl::Status Describe(std::vector<Fd> descriptors, Reply& reply) {
+    if (descriptors.size() == 1) {
+      ASSIGN_OR_RETURN(LaunchMark mark, LaunchMark::Attach(descriptors[0].Release()));
+      mark_.emplace(std::move(mark));
+    }
+    if (device_ == nullptr) {
+      ASSIGN_OR_RETURN(device_, device::Open(device_name_));
+    }
+    *reply.mutable_device() = device_->description().device;
+    return absl::OkStatus();
+  }
+
+  absl::Status Begin(const JobSetup& setup, const std::vector<Fd>& descriptors) {
+    job_.reset();
+    if (device_ == nullptr || !mark_.has_value()) {
+      return absl::FailedPreconditionError("the worker was not asked for its device first");
+    }
+    ASSIGN_OR_RETURN(auto memory, mappings_.Map(descriptors));
+    ASSIGN_OR_RETURN(job_, Job::Begin(setup, std::move(memory), *device_, *mark_));
+    return absl::OkStatus();
+  }
+
+  const std::string device_name_;
+  std::optional<LaunchMark> mark_;
+  std::unique_ptr<device::Device> device_;
+  MappingPool mappings_;
+  std::unique_ptr<Job> job_;
+};
+
+// When memory runs out the system should take this process, not the daemon or a client.
+void PreferToDie() {
+  const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)!write(fd, "1000", 4);
+  close(fd);
+}
+
+}  // namespace
+
+int WorkerMain(int socket, const std::string& device) {
+  PreferToDie();
+  Server server(device);
+  while (true) {
+    Request request;
+    absl::StatusOr<std::vector<Fd>> descriptors = Receive(socket, request);
+    if (absl::IsUnavailable(descriptors.status())) return 0;  // the daemon closed its end
+    if (!descriptors.ok()) return 1;
+    const Reply reply = server.Answer(request, *std::move(descriptors));
+    if (!Send(socket, reply).ok()) return 1;
+  }
+}
+
+}  // namespace phobos::worker

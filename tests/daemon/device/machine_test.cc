@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/device/cpu/machine.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/status_matchers.h"
+
+namespace phobos::device {
+namespace {
+
+using ::phobos::testing::StatusIs;
+
+class MachineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_.path = absl::StrCat(::testing::TempDir(), "/machine-", getpid());
+    std::filesystem::remove_all(root_.path);
+    Write("/proc/meminfo", "MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 600 kB\n");
+    Write("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Some  CPU   @ 3 GHz\n");
+  }
+
+  void Write(const std::string& path, const std::string& text) {
+    const std::string whole = root_.path + path;
+    std::filesystem::create_directories(std::filesystem::path(whole).parent_path());
+    std::ofstream(whole) << text;
+  }
+
+  void WriteCache(int index, const std::string& level, const std::string& type,
+                  const std::string& size) {
+    const std::string folder = absl::StrCat("/sys/devices/system/cpu/cpu0/cache/index", index, "/");
+    Write(folder + "level", level + "\n");
+    Write(folder + "type", type + "\n");
+    Write(folder + "size", size + "\n");
+  }
+
+  MachineRoot root_;
+};
+
+TEST_F(MachineTest, LastLevelCacheIsTheHighestThatHoldsData) {
+  EXPECT_EQ(LastLevelCacheBytes(root_), std::nullopt);
+  WriteCache(0, "1", "Data", "48K");
+  WriteCache(1, "1", "Instruction", "32K");
+  WriteCache(2, "2", "Unified", "1024K");
+  EXPECT_EQ(LastLevelCacheBytes(root_), 1 << 20);
+  WriteCache(3, "3", "Unified", "32M");
+  WriteCache(4, "4", "Unified", "unknown");
+  EXPECT_EQ(LastLevelCacheBytes(root_), 32 << 20);
+}
+
+TEST_F(MachineTest, Memory) {
+  ASSERT_OK_AND_ASSIGN(const Memory memory, ReadMemory(root_));
+  EXPECT_EQ(memory.total_bytes, 1000 << 10);
+  EXPECT_EQ(memory.available_bytes, 600 << 10);
+  Write("/proc/meminfo", "nothing\n");
+  EXPECT_THAT(ReadMemory(root_), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(MachineTest, ProcessorName) {
+  EXPECT_EQ(ProcessorName(root_), "Some CPU @ 3 GHz");
+  Write("/proc/cpuinfo", "processor : 0\n");
+  EXPECT_EQ(ProcessorName(root_), "unknown processor");
+}
+
+TEST_F(MachineTest, FlushIsTwiceTheCacheUpToACap) {
+  EXPECT_EQ(FlushBytes(32 << 20), 64 << 20);
+  EXPECT_EQ(FlushBytes(int64_t{1} << 30), 256 << 20);
+}
+
+// On a machine that tells both ways they agree.
+TEST(RealMachine, SysfsAndCpuidAgree) {
+  const auto sysfs = LastLevelCacheBytes(MachineRoot());
+  const auto cpuid = LastLevelCacheBytesByCpuid();
+  if (!sysfs.has_value() || !cpuid.has_value()) GTEST_SKIP() << "this machine does not tell";
+  EXPECT_EQ(*sysfs, *cpuid);
+}
+
+}  // namespace
+}  // namespace phobos::device
