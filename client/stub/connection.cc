@@ -26,7 +26,6 @@ FILE* phobos_nghttp2_stderr = nullptr;
 namespace phobos::stub {
 namespace {
 
-constexpr std::chrono::milliseconds kTick(200);
 // How much the server may send ahead of what is received, a stream and in all.
 constexpr int32_t kStreamWindow = 1 << 20;
 constexpr int32_t kConnectionWindow = 8 << 20;
@@ -182,9 +181,9 @@ class Session {
       } else {
         signalled = ReadAfter(lock, wait);
       }
-      if (patience.interrupted && (signalled || Clock::now() - asked >= kTick)) {
+      if (signalled || Clock::now() - asked >= kTick) {
         lock.unlock();
-        const bool stop = patience.interrupted();
+        const bool stop = patience.IsInterrupted();
         lock.lock();
         if (stop) return Status(Code::kCancelled, "the caller cancelled");
         asked = Clock::now();

@@ -7,7 +7,6 @@
 #define PHOBOS_CLIENT_STUB_CONNECTION_H_
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,17 +14,9 @@
 
 #include "base/fd.h"
 #include "client/launch/status.h"
+#include "client/stub/patience.h"
 
 namespace phobos::stub {
-
-using Clock = std::chrono::steady_clock;
-
-// How long to wait, and whom to ask meanwhile.
-struct Patience {
-  Clock::time_point deadline = Clock::time_point::max();
-  // Called at least every 200 ms, and when a signal arrived. True: give up with Cancelled.
-  std::function<bool()> interrupted;
-};
 
 class Session;
 struct Stream;
