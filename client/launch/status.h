@@ -13,7 +13,7 @@
 
 namespace phobos {
 
-struct ErrorDetail;  // client/stub/types.h
+struct ErrorDetail;  // client/stub/wire/types.h
 
 // Canonical codes, as on the wire.
 enum class Code {

@@ -152,13 +152,7 @@ class Session {
   bool IsLost(const Stream& stream) {
     if (IsForeign()) return true;
     const std::lock_guard<std::mutex> lock(mutex_);
-    return !loss_.ok() && !stream.grpc_status.has_value();
-  }
-
-  bool IsRefused(const Stream& stream) {
-    if (IsForeign()) return true;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return stream.is_refused;
+    return !loss_.ok() || is_leaving_ || stream.is_refused;
   }
 
  private:
@@ -359,8 +353,6 @@ StatusOr<std::optional<std::string>> Call::Receive(const Patience& patience) {
 }
 
 bool Call::is_lost() const { return session_->IsLost(*stream_); }
-
-bool Call::is_refused() const { return session_->IsRefused(*stream_); }
 
 std::unique_ptr<Connection> Connection::Open(Fd socket) {
   return std::unique_ptr<Connection>(new Connection(std::make_shared<Session>(std::move(socket))));

@@ -36,10 +36,9 @@ class Call {
   // connection is lost. After an error or the end the call is over.
   StatusOr<std::optional<std::string>> Receive(const Patience& patience);
 
-  // Receive's error was the loss of the connection, not an answer of the server.
+  // Receive's Unavailable tells of the end of the connection or of the server, or of a call that the
+  // server never looked at: the call may be made again on another connection.
   bool is_lost() const;
-  // The server never looked at the call: it may be made again whatever it does.
-  bool is_refused() const;
 
  private:
   friend class Connection;

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "client/stub/codec.h"
-#include "client/stub/types.h"
+#include "client/stub/wire/codec.h"
+#include "client/stub/wire/types.h"
 
 namespace phobos::stub {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Holds the thin stub's messages against protobuf's own, both ways, with every field set.
-#include "client/stub/codec.h"
+#include "client/stub/wire/codec.h"
 
 #include <google/protobuf/any.pb.h>
 #include <google/protobuf/descriptor.h>
@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "client/stub/fields.h"
+#include "client/stub/wire/fields.h"
 #include "proto/phobos/compiler/v1/manifest.pb.h"
 #include "proto/phobos/tuner/v1/tuner.pb.h"
 #include "proto/phobos/tuner/v1/types.pb.h"

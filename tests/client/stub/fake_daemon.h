@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stock gRPC C++ server of TunerService at a socket in the test's folder. Each verb does what the
-// test puts into it; UNIMPLEMENTED otherwise. Handlers run on gRPC's threads.
+// What a client finds on the other side in its tests: a stock gRPC C++ server of TunerService, each
+// verb doing what the test puts into it (UNIMPLEMENTED otherwise, on gRPC's threads), and a side
+// socket.
 #ifndef PHOBOS_TESTS_CLIENT_STUB_FAKE_DAEMON_H_
 #define PHOBOS_TESTS_CLIENT_STUB_FAKE_DAEMON_H_
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "proto/phobos/tuner/v1/tuner.grpc.pb.h"
 
@@ -74,6 +82,36 @@ class FakeDaemon : public proto::TunerService::Service {
 
   std::string socket_;
   std::unique_ptr<grpc::Server> server_;
+};
+
+// A side socket that hands out memory, as the daemon's does.
+class FakeSide {
+ public:
+  FakeSide();
+  ~FakeSide();
+
+  const std::string& socket() const { return socket_; }
+
+  // Makes a segment and gives the ticket for it.
+  std::string Make(int64_t bytes);
+  // The memory behind a ticket, and how often it was fetched.
+  std::byte* Memory(const std::string& ticket);
+  int fetched() const { return fetched_; }
+  // Side connections that are open.
+  int open() const { return open_; }
+
+ private:
+  void Serve();
+  void ServeOne(int connection);
+
+  std::string socket_;
+  int listener_ = -1;
+  std::atomic<int> fetched_ = 0;
+  std::atomic<int> open_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, std::pair<int, int64_t>> segments_;  // ticket -> memfd, bytes
+  std::vector<std::thread> threads_;
+  std::thread server_;
 };
 
 }  // namespace phobos::testing

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "client/stub/types.h"
+#include "client/stub/wire/types.h"
 
 namespace phobos::stub {
 namespace {

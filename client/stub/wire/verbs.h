@@ -2,15 +2,15 @@
 //
 // Requests and answers of TunerService (tuner.proto) as plain structs, field by field as there.
 // What is a oneof on the wire is a row of optionals here, of which one is set. Values, any thread.
-#ifndef PHOBOS_CLIENT_STUB_VERBS_H_
-#define PHOBOS_CLIENT_STUB_VERBS_H_
+#ifndef PHOBOS_CLIENT_STUB_WIRE_VERBS_H_
+#define PHOBOS_CLIENT_STUB_WIRE_VERBS_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "client/stub/types.h"
+#include "client/stub/wire/types.h"
 
 namespace phobos::stub {
 
@@ -227,4 +227,4 @@ struct AdoptResponse {
 
 }  // namespace phobos::stub
 
-#endif  // PHOBOS_CLIENT_STUB_VERBS_H_
+#endif  // PHOBOS_CLIENT_STUB_WIRE_VERBS_H_

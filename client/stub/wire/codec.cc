@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/stub/codec.h"
+#include "client/stub/wire/codec.h"
 
 #include <concepts>
 #include <exception>
@@ -7,7 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <type_traits>
 
-#include "client/stub/fields.h"
+#include "client/stub/wire/fields.h"
 
 namespace phobos::stub {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/stub/types.h"
+#include "client/stub/wire/types.h"
 
 namespace phobos {
 

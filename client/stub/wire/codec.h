@@ -2,15 +2,15 @@
 //
 // Messages to protobuf's wire format and back, by the field lists of fields.h and protozero. Pure,
 // any thread. Instantiated for the messages that travel by themselves (codec.cc).
-#ifndef PHOBOS_CLIENT_STUB_CODEC_H_
-#define PHOBOS_CLIENT_STUB_CODEC_H_
+#ifndef PHOBOS_CLIENT_STUB_WIRE_CODEC_H_
+#define PHOBOS_CLIENT_STUB_WIRE_CODEC_H_
 
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "client/launch/status.h"
-#include "client/stub/types.h"
+#include "client/stub/wire/types.h"
 
 namespace phobos::stub {
 
@@ -27,4 +27,4 @@ StatusOr<std::optional<ErrorDetail>> DecodeErrorDetail(std::string_view rpc_stat
 
 }  // namespace phobos::stub
 
-#endif  // PHOBOS_CLIENT_STUB_CODEC_H_
+#endif  // PHOBOS_CLIENT_STUB_WIRE_CODEC_H_

@@ -4,8 +4,8 @@
 // alone: what the client's rooms and their users hold. Field by field as in proto/, where each is
 // explained; an enum keeps a number that it does not know. Encoding is in codec.h. Values, any
 // thread.
-#ifndef PHOBOS_CLIENT_STUB_TYPES_H_
-#define PHOBOS_CLIENT_STUB_TYPES_H_
+#ifndef PHOBOS_CLIENT_STUB_WIRE_TYPES_H_
+#define PHOBOS_CLIENT_STUB_WIRE_TYPES_H_
 
 #include <cstdint>
 #include <optional>
@@ -262,4 +262,4 @@ struct ErrorDetail {
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_STUB_TYPES_H_
+#endif  // PHOBOS_CLIENT_STUB_WIRE_TYPES_H_

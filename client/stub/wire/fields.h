@@ -4,14 +4,14 @@
 // member) for each of m's fields, in order; f.OneOf<T>(number, name, variant) for the alternatives
 // of a variant. This one list is what messages are written by, read by and shown by. The numbers
 // are the wire's: never changed (tests/client/stub/codec_test.cc holds them against protobuf).
-#ifndef PHOBOS_CLIENT_STUB_FIELDS_H_
-#define PHOBOS_CLIENT_STUB_FIELDS_H_
+#ifndef PHOBOS_CLIENT_STUB_WIRE_FIELDS_H_
+#define PHOBOS_CLIENT_STUB_WIRE_FIELDS_H_
 
 #include <concepts>
 #include <type_traits>
 
-#include "client/stub/types.h"
-#include "client/stub/verbs.h"
+#include "client/stub/wire/types.h"
+#include "client/stub/wire/verbs.h"
 
 namespace phobos::stub {
 
@@ -461,4 +461,4 @@ void Fields(F&& f, M& m) {
 
 }  // namespace phobos::stub
 
-#endif  // PHOBOS_CLIENT_STUB_FIELDS_H_
+#endif  // PHOBOS_CLIENT_STUB_WIRE_FIELDS_H_
