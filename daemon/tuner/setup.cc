@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "daemon/worker/dtype.h"
+#include "daemon/worker/check/dtype.h"
 
 namespace phobos::tuner {
 namespace {

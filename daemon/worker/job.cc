@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "daemon/worker/canary.h"
-#include "daemon/worker/dtype.h"
+#include "daemon/worker/check/canary.h"
+#include "daemon/worker/check/dtype.h"
 
 namespace phobos::worker {
 namespace {

@@ -19,9 +19,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "daemon/device/device.h"
-#include "daemon/worker/compare.h"
-#include "daemon/worker/launch_mark.h"
-#include "daemon/worker/layout.h"
+#include "daemon/worker/check/compare.h"
+#include "daemon/worker/check/layout.h"
+#include "daemon/worker/link/launch_mark.h"
 #include "daemon/worker/messages.pb.h"
 
 namespace phobos::worker {

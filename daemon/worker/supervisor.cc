@@ -18,9 +18,9 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/status_macros.h"
-#include "daemon/worker/channel.h"
-#include "daemon/worker/launch_mark.h"
-#include "daemon/worker/nursery.h"
+#include "daemon/worker/link/channel.h"
+#include "daemon/worker/link/launch_mark.h"
+#include "daemon/worker/link/nursery.h"
 
 namespace phobos::worker {
 namespace {
@@ -151,16 +151,6 @@ class ProcessSupervisor : public Supervisor {
     Request request;
     request.mutable_end();
     return Call(request, {}, "idle", Watched()).status();
-  }
-
-  void SetLaunchLimit(absl::Duration limit) override {
-    const absl::MutexLock lock(&mutex_);
-    launch_limit_ = limit;
-  }
-
-  Death LastDeath() const override {
-    const absl::MutexLock lock(&mutex_);
-    return last_death_;
   }
 
   void EndIfIdle() override {
@@ -331,9 +321,7 @@ class ProcessSupervisor : public Supervisor {
   // Held for the length of a call.
   mutable absl::Mutex mutex_;
   std::optional<Process> process_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration launch_limit_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(10);
   absl::Time last_use_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  Death last_death_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -64,10 +64,14 @@ class Worker {
   virtual absl::Status End() = 0;
 
   // A launch that runs longer than this is killed. Kept over deaths.
-  virtual void SetLaunchLimit(absl::Duration limit) = 0;
+  void SetLaunchLimit(absl::Duration limit) { launch_limit_ = limit; }
 
   // REQUIRES: the last call gave Aborted.
-  virtual Death LastDeath() const = 0;
+  const Death& LastDeath() const { return last_death_; }
+
+ protected:
+  absl::Duration launch_limit_ = absl::Seconds(10);
+  Death last_death_;
 };
 
 }  // namespace phobos::worker

@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "daemon/device/open.h"
-#include "daemon/worker/channel.h"
 #include "daemon/worker/job.h"
-#include "daemon/worker/launch_mark.h"
-#include "daemon/worker/mapping.h"
+#include "daemon/worker/link/channel.h"
+#include "daemon/worker/link/launch_mark.h"
+#include "daemon/worker/link/mapping.h"
 #include "daemon/worker/supervisor.h"
 
 namespace phobos::worker {

@@ -2,8 +2,8 @@
 //
 // Where a job's tensors lie in the device's memory: each between two stretches of canaries of its
 // own, at the caller's address modulo 256. Pure functions, any thread.
-#ifndef PHOBOS_DAEMON_WORKER_LAYOUT_H_
-#define PHOBOS_DAEMON_WORKER_LAYOUT_H_
+#ifndef PHOBOS_DAEMON_WORKER_CHECK_LAYOUT_H_
+#define PHOBOS_DAEMON_WORKER_CHECK_LAYOUT_H_
 
 #include <cstdint>
 #include <vector>
@@ -37,4 +37,4 @@ absl::StatusOr<Layout> LayOut(absl::Span<const TensorSetup* const> tensors);
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_LAYOUT_H_
+#endif  // PHOBOS_DAEMON_WORKER_CHECK_LAYOUT_H_

@@ -3,8 +3,8 @@
 // MappingPool: the caller's tensors as the worker process sees them, mapped for reading. Keeps the
 // mappings of the job before, because the daemon hands out the same pooled memory again and mapping
 // it anew costs a fault a page. One thread.
-#ifndef PHOBOS_DAEMON_WORKER_MAPPING_H_
-#define PHOBOS_DAEMON_WORKER_MAPPING_H_
+#ifndef PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_
+#define PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_
 
 #include <sys/types.h>
 
@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "daemon/worker/channel.h"
+#include "base/fd.h"
 
 namespace phobos::worker {
 
@@ -44,4 +44,4 @@ class MappingPool {
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_MAPPING_H_
+#endif  // PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_

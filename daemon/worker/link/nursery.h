@@ -3,8 +3,8 @@
 // Nursery: a thread that starts child processes and lives as long as this object, because the
 // system kills a child when the thread that started it ends, and the threads that ask for workers
 // come and go. One call at a time, from any thread.
-#ifndef PHOBOS_DAEMON_WORKER_NURSERY_H_
-#define PHOBOS_DAEMON_WORKER_NURSERY_H_
+#ifndef PHOBOS_DAEMON_WORKER_LINK_NURSERY_H_
+#define PHOBOS_DAEMON_WORKER_LINK_NURSERY_H_
 
 #include <sys/types.h>
 
@@ -40,4 +40,4 @@ class Nursery {
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_NURSERY_H_
+#endif  // PHOBOS_DAEMON_WORKER_LINK_NURSERY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/mapping.h"
+#include "daemon/worker/link/mapping.h"
 
 #include <errno.h>
 #include <fcntl.h>

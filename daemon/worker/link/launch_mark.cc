@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/launch_mark.h"
+#include "daemon/worker/link/launch_mark.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/layout.h"
+#include "daemon/worker/check/layout.h"
 
 #include <limits>
 

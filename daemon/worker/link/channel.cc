@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/channel.h"
+#include "daemon/worker/link/channel.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 // within |got - want| <= atol + rtol * max(|want|, rms(want)) in f64, a NaN matching a NaN, an
 // infinity only itself. Equal bytes cost one pass at memory speed. Pure functions that use several
 // threads on large tensors; any thread.
-#ifndef PHOBOS_DAEMON_WORKER_COMPARE_H_
-#define PHOBOS_DAEMON_WORKER_COMPARE_H_
+#ifndef PHOBOS_DAEMON_WORKER_CHECK_COMPARE_H_
+#define PHOBOS_DAEMON_WORKER_CHECK_COMPARE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -59,4 +59,4 @@ std::optional<int64_t> FirstDifference(absl::Span<const std::byte> a,
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_COMPARE_H_
+#endif  // PHOBOS_DAEMON_WORKER_CHECK_COMPARE_H_

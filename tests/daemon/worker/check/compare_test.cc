@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/compare.h"
+#include "daemon/worker/check/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

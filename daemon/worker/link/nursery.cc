@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/nursery.h"
+#include "daemon/worker/link/nursery.h"
 
 #include <utility>
 

@@ -5,8 +5,8 @@
 // variant a death came from, without the worker's help. A launch may write anything anywhere in its
 // process, so the reader trusts no value in it. Writer: the worker's one thread. Reader: any thread
 // of the supervisor.
-#ifndef PHOBOS_DAEMON_WORKER_LAUNCH_MARK_H_
-#define PHOBOS_DAEMON_WORKER_LAUNCH_MARK_H_
+#ifndef PHOBOS_DAEMON_WORKER_LINK_LAUNCH_MARK_H_
+#define PHOBOS_DAEMON_WORKER_LINK_LAUNCH_MARK_H_
 
 #include <atomic>
 #include <cstdint>
@@ -69,4 +69,4 @@ class ScopedMark {
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_LAUNCH_MARK_H_
+#endif  // PHOBOS_DAEMON_WORKER_LINK_LAUNCH_MARK_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sizes of element types. Pure functions, any thread.
-#ifndef PHOBOS_DAEMON_WORKER_DTYPE_H_
-#define PHOBOS_DAEMON_WORKER_DTYPE_H_
+#ifndef PHOBOS_DAEMON_WORKER_CHECK_DTYPE_H_
+#define PHOBOS_DAEMON_WORKER_CHECK_DTYPE_H_
 
 #include <cstdint>
 
@@ -15,4 +15,4 @@ int64_t ElementBytes(compiler::v1::DType dtype);
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_DTYPE_H_
+#endif  // PHOBOS_DAEMON_WORKER_CHECK_DTYPE_H_

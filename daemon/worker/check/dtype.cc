@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/dtype.h"
+#include "daemon/worker/check/dtype.h"
 
 namespace phobos::worker {
 

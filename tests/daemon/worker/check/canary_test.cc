@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/canary.h"
+#include "daemon/worker/check/canary.h"
 
 #include <gtest/gtest.h>
 

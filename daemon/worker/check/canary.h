@@ -3,8 +3,8 @@
 // Canary bytes beside tensors: each a hash of (seed, tensor, offset), so that no constant, no copy
 // of a neighbour and no earlier canary can imitate them. `offset` is counted from the tensor's
 // first byte: negative before it, its size and more after it. Pure functions, any thread.
-#ifndef PHOBOS_DAEMON_WORKER_CANARY_H_
-#define PHOBOS_DAEMON_WORKER_CANARY_H_
+#ifndef PHOBOS_DAEMON_WORKER_CHECK_CANARY_H_
+#define PHOBOS_DAEMON_WORKER_CHECK_CANARY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -29,4 +29,4 @@ std::optional<int64_t> FirstChanged(CanaryKey key, int64_t offset,
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_CANARY_H_
+#endif  // PHOBOS_DAEMON_WORKER_CHECK_CANARY_H_

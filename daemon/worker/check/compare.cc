@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/worker/compare.h"
+#include "daemon/worker/check/compare.h"
 
 #include <string.h>
 

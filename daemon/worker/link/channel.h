@@ -3,8 +3,8 @@
 // Messages and descriptors over the socketpair between a worker and its supervisor: one protobuf
 // message a datagram (SOCK_SEQPACKET), descriptors as SCM_RIGHTS beside it. Functions on a socket
 // that the caller owns; one thread at a time.
-#ifndef PHOBOS_DAEMON_WORKER_CHANNEL_H_
-#define PHOBOS_DAEMON_WORKER_CHANNEL_H_
+#ifndef PHOBOS_DAEMON_WORKER_LINK_CHANNEL_H_
+#define PHOBOS_DAEMON_WORKER_LINK_CHANNEL_H_
 
 #include <utility>
 #include <vector>
@@ -34,4 +34,4 @@ absl::StatusOr<std::vector<Fd>> Receive(int socket, google::protobuf::MessageLit
 
 }  // namespace phobos::worker
 
-#endif  // PHOBOS_DAEMON_WORKER_CHANNEL_H_
+#endif  // PHOBOS_DAEMON_WORKER_LINK_CHANNEL_H_
