@@ -109,6 +109,9 @@ class SoundGenerations {
 }  // namespace
 
 absl::StatusOr<Salvaged> Salvage(Connection& from, Connection& to) {
+  // With it SQLite also reads a file that is shorter than its header says. Nothing is written to
+  // `from`.
+  from.Execute("PRAGMA writable_schema = ON").IgnoreError();
   absl::StatusOr<SoundGenerations> sound = SoundGenerations::Make(from);
   absl::StatusOr<RowCopy> key = RowCopy::Make(from, to, "result_key", "id = ?1");
   absl::StatusOr<RowCopy> values = RowCopy::Make(from, to, "key_value", "key_id = ?1");
@@ -124,16 +127,15 @@ absl::StatusOr<Salvaged> Salvage(Connection& from, Connection& to) {
     const absl::StatusOr<int64_t> key_id = sound->KeyOf(id);
     if (absl::IsNotFound(key_id.status())) continue;
     bool copied = key_id.ok();
-    for (RowCopy* rows : {&*key, &*values}) {
-      if (!copied) break;
-      ASSIGN_OR_RETURN(copied, rows->Copy(*key_id));
+    if (copied) {
+      ASSIGN_OR_RETURN(copied, key->Copy(*key_id));
     }
     if (copied) {
       ASSIGN_OR_RETURN(copied, generation->Copy(id));
     }
-    if (copied) {
-      RETURN_IF_ERROR(
-          variants->Copy(id).status());  // as many as there are: the Result has them too
+    if (copied) {  // as many as there are: a Result is found and whole without them
+      RETURN_IF_ERROR(values->Copy(*key_id).status());
+      RETURN_IF_ERROR(variants->Copy(id).status());
     }
     ++(copied ? salvaged.generations : salvaged.lost);
   }

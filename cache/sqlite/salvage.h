@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies what can be read of a damaged database into a new one. Reads row by row, so that one bad
-// page costs the rows on it alone. One thread; nobody else uses either connection meanwhile.
+// page costs the rows on it alone (an inner page of a table: the rows below it). One thread; nobody
+// else uses either connection meanwhile.
 #ifndef PHOBOS_CACHE_SQLITE_SALVAGE_H_
 #define PHOBOS_CACHE_SQLITE_SALVAGE_H_
 
