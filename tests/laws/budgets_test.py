@@ -19,7 +19,7 @@ HEADER_COMMENT_SHARE = 0.30  # over all headers
 # File or folder -> why it may be larger. A budget serves the reader; where it would not, say so here.
 EXCEPTIONS = {
     "client/c/phobos.h": "the one header that a C program includes",
-    "client/stub/fields.h": "the table of the wire's field numbers, one message after the other",
+    "client/stub/wire/fields.h": "the table of the wire's field numbers, one message after the other",
 }
 
 CODE = (".h", ".cc", ".c", ".py", ".proto")
@@ -82,6 +82,8 @@ class Budgets(unittest.TestCase):
     def test_headers_speak(self):
         comments = lines = 0
         for path in code(".h"):
+            if path in EXCEPTIONS:
+                continue
             text = tree.read(path)
             comments += cpp.comment_lines(text)
             lines += text.count("\n")
