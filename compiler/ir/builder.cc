@@ -25,6 +25,15 @@ bool GivesBool(Opcode opcode) {
   }
 }
 
+// Sets is_read and is_written of the parameters that `block` loads and stores.
+void MarkAccesses(const Block& block, std::vector<Param>* params) {
+  for (const Op& op : block) {
+    if (op.opcode == Opcode::kLoad) (*params)[op.index].is_read = true;
+    if (op.opcode == Opcode::kStore) (*params)[op.index].is_written = true;
+    for (const Block& region : op.regions) MarkAccesses(region, params);
+  }
+}
+
 }  // namespace
 
 Subscript ElementAt(ValueId position) { return {Subscript::Kind::kElement, position, 1}; }
@@ -35,15 +44,14 @@ Subscript SliceAt(ValueId position, int64_t length) {
 
 Subscript GatherAt(ValueId positions) { return {Subscript::Kind::kGather, positions, 1}; }
 
-Builder::Builder(Function function) : function_(std::move(function)) {
-  for (Param& param : function_.params) param.is_read = param.is_written = false;
-  open_.emplace_back();
-}
+Builder::Builder(Function function) : function_(std::move(function)) { open_.emplace_back(); }
 
 Function Builder::Finish() {
   assert(open_.size() == 1);
   function_.body = std::move(open_.back());
   open_.clear();
+  for (Param& param : function_.params) param.is_read = param.is_written = false;
+  MarkAccesses(function_.body, &function_.params);
   return std::move(function_);
 }
 
@@ -157,7 +165,6 @@ ValueId Builder::Bitcast(ValueId value, DType dtype) {
 
 ValueId Builder::Load(int32_t param, std::vector<Subscript> subscripts, ValueId fill,
                       ValueId mask) {
-  function_.params[param].is_read = true;
   Op op;
   op.opcode = Opcode::kLoad;
   op.type.dtype = function_.params[param].dtype;
@@ -170,7 +177,6 @@ ValueId Builder::Load(int32_t param, std::vector<Subscript> subscripts, ValueId 
 }
 
 void Builder::Store(int32_t param, std::vector<Subscript> subscripts, ValueId value, ValueId mask) {
-  function_.params[param].is_written = true;
   Op op;
   op.opcode = Opcode::kStore;
   op.type = TypeOf(value);
@@ -208,6 +214,10 @@ Block Builder::EndRegion() {
   Block block = std::move(open_.back());
   open_.pop_back();
   return block;
+}
+
+void Builder::Splice(Block block) {
+  for (Op& op : block) open_.back().push_back(std::move(op));
 }
 
 void Builder::For(ValueId lo, ValueId hi, int64_t step, const std::function<void(ValueId)>& body,

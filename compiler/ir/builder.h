@@ -65,6 +65,8 @@ class Builder {
   // Regions: what is appended between Begin and End forms the block that End returns.
   void BeginRegion() { open_.emplace_back(); }
   Block EndRegion();
+  // Appends the ops of a block that EndRegion returned.
+  void Splice(Block block);
   int32_t NewLoop() { return function_.loop_count++; }
 
   // A loop whose body is made by `body`, which is given the loop's index. `step` must not be 0.
