@@ -18,6 +18,7 @@
 #include "compiler/sema/declaration/signature.h"
 #include "compiler/sema/declaration/space.h"
 #include "compiler/sema/declaration/usage.h"
+#include "compiler/sema/language.h"
 #include "compiler/sema/nearest.h"
 
 namespace phobos::compiler::sema {
@@ -56,7 +57,7 @@ std::vector<std::string_view> NamesInSight(const DeclarationScope& scope, const 
   return names;
 }
 
-absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel,
+absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel, const Usage& usage,
                          const std::string& name, Span span) {
   for (const Instead& instead : kInstead) {
     if (instead.name != name) continue;
@@ -68,9 +69,15 @@ absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel,
                               "a kernel uses its parameters, the language, ph.fn functions, and "
                               "names bound once at module level to a literal");
   }
+  const std::string what = Concat("'", name, "' is not defined");
+  if (IsLanguageName(name)) {
+    return scope.source.Error(span, what, Concat("write ", scope.alias(), ".", name));
+  }
+  std::vector<std::string_view> names = NamesInSight(scope, kernel);
+  names.insert(names.end(), usage.bound_names.begin(), usage.bound_names.end());
   return scope.source.Error(
-      span, Concat("'", name, "' is not defined"),
-      DidYouMean(name, NamesInSight(scope, kernel),
+      span, what,
+      DidYouMean(name, names,
                  Concat("bind it before: ", name, ": ", scope.alias(), ".let = ...")));
 }
 
@@ -82,7 +89,7 @@ absl::Status CheckNames(const DeclarationScope& scope, const Usage& usage, const
     const bool is_own = FindTuned(kernel, name) != nullptr || FindExtent(kernel, name) >= 0 ||
                         FindParam(kernel, name) >= 0;
     if (is_own || functions.count(name) > 0 || scope.constants.Has(name)) continue;
-    return UnknownName(scope, kernel, name, span);
+    return UnknownName(scope, kernel, usage, name, span);
   }
   return absl::OkStatus();
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel as its decorators and signature declare it: parameters, extents, key, search space, promises, conditions;
-// nothing of its body but which parameters it reads and writes. What --describe prints and what Lower (lower.h) starts
-// from. Immutable once analyzed, any thread; points into the Module it came from, which must outlive it.
+// A kernel as its decorators and signature declare it: parameters, extents, key, search space,
+// promises, conditions; nothing of its body but which parameters it reads and writes. What
+// --describe prints and what Lower (lower.h) starts from. Immutable once analyzed, any thread;
+// points into the Module it came from, which must outlive it.
 #ifndef PHOBOS_COMPILER_SEMA_KERNEL_H_
 #define PHOBOS_COMPILER_SEMA_KERNEL_H_
 
@@ -50,25 +51,25 @@ struct Condition {
   std::string text;  // canonical; the grid is grid_x, grid_y, grid_z in it
   std::shared_ptr<const ast::Expr> expr;
   int32_t line = 0;
-  bool is_assumption = false;      // ph.assume; else @ph.constraint
-  bool only_constants = false;     // decidable without extents
+  bool is_assumption = false;   // ph.assume; else @ph.constraint
+  bool only_constants = false;  // decidable without extents
 };
 
 struct Kernel {
   const ast::Function* function = nullptr;
   std::string name;
-  std::vector<ir::Param> params;      // is_read, is_written by a walk over the body
-  std::vector<ir::Extent> extents;    // in order of first appearance, with promises
-  std::vector<std::string> key;       // names of extents
+  std::vector<ir::Param> params;         // is_read, is_written by a walk over the body
+  std::vector<ir::Extent> extents;       // in order of first appearance, with promises
+  std::vector<std::string> key;          // names of extents
   std::vector<NamedConstant> constants;  // module constants that the kernel or its functions use
-  std::vector<TunedConstant> space;   // in declaration order
+  std::vector<TunedConstant> space;      // in declaration order
   int64_t variant_limit = 4096;
   LiteralOrTuned threads = int64_t{256};
   int64_t min_blocks = 0;
   LiteralOrTuned index_bits = int64_t{32};
   std::vector<Condition> conditions;
   bool fast_math = false;
-  int32_t grid_dims_used = 1;         // bit 0 x, 1 y, 2 z
+  int32_t grid_dims_used = 1;  // bit 0 x, 1 y, 2 z
   std::string canonical_source;
 
   int64_t variant_count() const;
@@ -76,11 +77,12 @@ struct Kernel {
   Settings VariantSettings(int64_t index) const;
 };
 
-// The kernels of a file, in order, with everything checked that does not depend on settings. Errors: Source::Error.
-// A file without a kernel is an error that shows how one is written.
+// The kernels of a file, in order, with everything checked that does not depend on settings.
+// Errors: Source::Error. A file without a kernel is an error that shows how one is written.
 absl::StatusOr<std::vector<Kernel>> AnalyzeModule(const Source& source, const ast::Module& module);
 
-// Why `settings` are left out of the space: a false constraint over constants, threads out of range. Empty: they are in.
+// Why `settings` are left out of the space: a false constraint over constants, threads out of
+// range. Empty: they are in.
 std::string ExcludedReason(const Kernel& kernel, const Settings& settings);
 
 int64_t ThreadsFor(const Kernel& kernel, const Settings& settings);

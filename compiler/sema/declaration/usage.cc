@@ -76,6 +76,7 @@ absl::StatusOr<const Usage*> Walker::Walk(const ast::Function& function, Span ca
   for (const auto& [name, span] : frame.used) {
     if (frame.bound.count(name) == 0) frame.usage.free_names.emplace(name, span);
   }
+  frame.usage.bound_names.insert(frame.bound.begin(), frame.bound.end());
   under_way_.erase(&function);
   return &done_.emplace(&function, std::move(frame.usage)).first->second;
 }

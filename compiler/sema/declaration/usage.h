@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Usage {
   // Names that the body and the functions it calls use and do not bind, with the place of the first
   // use; without the names of the functions called.
   std::map<std::string, Span> free_names;
+  std::set<std::string> bound_names;  // by statements of this function: for suggestions
   std::map<std::string, const ast::Function*> functions;  // called, through all calls
 };
 
