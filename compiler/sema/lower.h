@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checker: one kernel's body at one point of its search space, from syntax tree to tile IR, with every name, type and
-// shape checked. Each ph.fn is inlined, each constant is a number. Pure, any thread.
+// The checker: one kernel's body at one point of its search space, from syntax tree to tile IR,
+// with every name, type and shape checked. Each ph.fn is inlined, each constant is a number. Pure,
+// any thread.
 #ifndef PHOBOS_COMPILER_SEMA_LOWER_H_
 #define PHOBOS_COMPILER_SEMA_LOWER_H_
 
@@ -13,11 +14,11 @@
 
 namespace phobos::compiler::sema {
 
-// Errors: Source::Error (InvalidArgument) for what the language forbids, Source::NotSupportedYet (Unimplemented) for what
-// this compiler does not lower yet; never a function that computes something else. The result passes ir::Verify.
-// REQUIRES: kernel came from AnalyzeModule of these.
-absl::StatusOr<ir::Function> Lower(const Source& source, const ast::Module& module, const Kernel& kernel,
-                                   const Settings& settings);
+// Errors: Source::Error (InvalidArgument) for what the language forbids, Source::NotSupportedYet
+// (Unimplemented) for what this compiler does not lower yet; never a function that computes
+// something else. The result passes ir::Verify. REQUIRES: kernel came from AnalyzeModule of these.
+absl::StatusOr<ir::Function> Lower(const Source& source, const ast::Module& module,
+                                   const Kernel& kernel, const Settings& settings);
 
 }  // namespace phobos::compiler::sema
 

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Subscripts, loads and stores.
+#include <limits>
+
+#include "absl/strings/str_join.h"
+#include "base/concat.h"
+#include "base/status_macros.h"
+#include "compiler/ir/shape.h"
+#include "compiler/sema/lowering/checker.h"
+
+namespace phobos::compiler::sema {
+namespace {
+
+using ir::DType;
+
+constexpr int64_t kMaxTileElements = int64_t{1} << 20;
+
+std::string DimText(const ir::Dim& dim, const std::vector<ir::Extent>& extents) {
+  return dim.extent >= 0 ? extents[dim.extent].name : Concat(dim.literal);
+}
+
+}  // namespace
+
+absl::StatusOr<Value> Checker::EvalIndex(const ast::Index& index, Span span) {
+  ASSIGN_OR_RETURN(Operand base, EvalOperand(*index.base));
+  if (base.value.kind == Value::Kind::kTensor) {
+    ASSIGN_OR_RETURN(Access access, CheckAccess(index, base, span));
+    return EmitLoad(access, nullptr, nullptr);
+  }
+  RETURN_IF_ERROR(CheckNumber(base));
+  bool only_axes = true;
+  for (const ast::Subscript& subscript : index.subscripts) {
+    only_axes &= subscript.kind == ast::Subscript::Kind::kNewAxis ||
+                 (subscript.kind == ast::Subscript::Kind::kSlice && subscript.first == nullptr &&
+                  subscript.second == nullptr);
+  }
+  if (only_axes && !base.value.is_scalar()) return NotSupportedYet(span, "new axes of a tile");
+  return Error(span,
+               Concat("this is ", Describe(base.value, kernel_.params),
+                      ", and only tensors have elements to take"),
+               "load the part you need from the tensor, or choose with ph.where and ph.iota");
+}
+
+absl::StatusOr<Access> Checker::CheckAccess(const ast::Index& index, const Operand& tensor,
+                                            Span span) {
+  Access access;
+  access.param = tensor.value.param;
+  access.span = span;
+  const ir::Param& param = kernel_.params[access.param];
+  if (index.subscripts.size() != param.dims.size()) {
+    std::vector<std::string> example;
+    for (size_t i = 0; i < param.dims.size(); ++i) {
+      example.push_back(i + 1 == param.dims.size() ? "i:+LENGTH" : Concat("i", i));
+    }
+    const std::string have =
+        Concat(index.subscripts.size(), " subscript", index.subscripts.size() == 1 ? "" : "s");
+    return Error(span,
+                 Concat(param.name, " has ", param.dims.size(), " dimension",
+                        param.dims.size() == 1 ? "" : "s", ", and here are ", have),
+                 Concat("write one subscript a dimension: ", param.name, "[",
+                        absl::StrJoin(example, ", "), "]"));
+  }
+  for (size_t i = 0; i < param.dims.size(); ++i) {
+    RETURN_IF_ERROR(CheckSubscript(index.subscripts[i], param.dims[i], param.name, &access));
+  }
+  if (access.shape.size() > 1) {
+    return NotSupportedYet(span, Concat("tiles of rank ", access.shape.size()));
+  }
+  return access;
+}
+
+absl::StatusOr<Access> Checker::CheckAccessExpr(const ast::Expr& expr, const std::string& builtin) {
+  if (const ast::Index* index = std::get_if<ast::Index>(&expr.node)) {
+    ASSIGN_OR_RETURN(Operand base, EvalOperand(*index->base));
+    if (base.value.kind == Value::Kind::kTensor) return CheckAccess(*index, base, expr.span);
+  }
+  return Error(expr.span, Concat(builtin, " takes a part of a tensor first"),
+               Concat("write ", builtin, "(A[i:+LENGTH], ...)"));
+}
+
+absl::Status Checker::CheckSubscript(const ast::Subscript& subscript, const ir::Dim& dim,
+                                     const std::string& tensor, Access* access) {
+  switch (subscript.kind) {
+    case ast::Subscript::Kind::kIndex:
+      return CheckElement(subscript, access);
+    case ast::Subscript::Kind::kLengthSlice:
+      return CheckLengthSlice(subscript, access);
+    case ast::Subscript::Kind::kSlice:
+      return CheckBoundSlice(subscript, dim, tensor, access);
+    case ast::Subscript::Kind::kNewAxis:
+      break;
+  }
+  return Error(subscript.span, "a tensor takes no new axis",
+               "load the tile first, then add the axis: t[:, None]");
+}
+
+absl::StatusOr<Value> Checker::Position(const Operand& operand) {
+  std::optional<WideInt> known = KnownInt(operand.value);
+  if (operand.value.is_literal() && known.has_value() && *known < 0) {
+    return Error(operand.span, Concat("position ", ToString(*known), " lies before the tensor"),
+                 "positions never count from the end: write the extent's name minus a number");
+  }
+  return ToIndex(operand, "a position");
+}
+
+absl::Status Checker::CheckElement(const ast::Subscript& subscript, Access* access) {
+  ASSIGN_OR_RETURN(Operand operand, EvalNumber(*subscript.first));
+  const Value& value = operand.value;
+  if (!value.is_scalar() && ir::IsInteger(value.type.dtype)) {
+    return NotSupportedYet(operand.span, "an index tile as a subscript (gather, scatter)");
+  }
+  if (!value.is_scalar() && value.type.dtype == DType::kBool) {
+    return Error(operand.span, "a tile of bools selects no elements",
+                 "give it as mask= to ph.load or ph.store");
+  }
+  ASSIGN_OR_RETURN(Value position, Position(operand));
+  access->subscripts.push_back(
+      {ir::Subscript::Kind::kElement, emitter_.Id(position), /*length=*/1});
+  return absl::OkStatus();
+}
+
+absl::Status Checker::AddSlice(const Value& position, int64_t length, Span span, Access* access) {
+  int64_t elements = length;
+  for (int64_t side : access->shape) elements *= side;
+  if (elements > kMaxTileElements) {
+    return Error(
+        span, Concat("a tile of ", elements, " elements is too large"),
+        Concat("a tile holds at most ", kMaxTileElements, " elements: loop over smaller ones"));
+  }
+  access->subscripts.push_back({ir::Subscript::Kind::kSlice, emitter_.Id(position), length});
+  access->shape.push_back(length);
+  return absl::OkStatus();
+}
+
+absl::Status Checker::CheckLengthSlice(const ast::Subscript& subscript, Access* access) {
+  ASSIGN_OR_RETURN(Operand start, EvalNumber(*subscript.first));
+  ASSIGN_OR_RETURN(Value position, Position(start));
+  ASSIGN_OR_RETURN(Operand length, EvalOperand(*subscript.second));
+  ASSIGN_OR_RETURN(int64_t elements,
+                   ConstantInt(length, 1, kMaxTileElements, "the length of a slice"));
+  return AddSlice(position, elements, subscript.span, access);
+}
+
+absl::Status Checker::CheckBoundSlice(const ast::Subscript& subscript, const ir::Dim& dim,
+                                      const std::string& tensor, Access* access) {
+  if (subscript.second == nullptr && dim.extent >= 0) {
+    const std::string extent = DimText(dim, emitter_.function().extents);
+    return Error(subscript.span,
+                 Concat("the end of this slice is the extent ", extent,
+                        ", which is not known at compile time"),
+                 Concat("write ", tensor, "[i:+LENGTH] with a constant length; what lies outside",
+                        " reads as 0"));
+  }
+  Operand start{Value::OfInt(0), subscript.span};
+  if (subscript.first != nullptr) {
+    ASSIGN_OR_RETURN(start, EvalNumber(*subscript.first));
+  }
+  ASSIGN_OR_RETURN(Value from, Position(start));
+  // The end is only measured: what it emits is dropped.
+  emitter_.BeginRegion();
+  absl::StatusOr<Value> to = ToIndex({Value::OfInt(dim.literal), subscript.span}, "a position");
+  if (subscript.second != nullptr) {
+    absl::StatusOr<Operand> end = EvalNumber(*subscript.second);
+    to = end.ok() ? Position(*end) : end.status();
+  }
+  std::optional<int64_t> length;
+  if (to.ok()) length = emitter_.Difference(*to, from);
+  emitter_.EndRegion();
+  RETURN_IF_ERROR(to.status());
+  if (!length.has_value()) {
+    return Error(subscript.span, "the length of this slice is not known at compile time",
+                 Concat("write ", tensor, "[start:+LENGTH] with a constant length"));
+  }
+  if (*length < 1) {
+    return Error(subscript.span, Concat("this slice has ", *length, " elements"),
+                 "a slice has at least one: its end lies after its start");
+  }
+  return AddSlice(from, *length, subscript.span, access);
+}
+
+Value Checker::EmitLoad(const Access& access, const Value* fill, const Value* mask) {
+  SetPlace(access.span);
+  return emitter_.Load(access.param, access.subscripts, fill, mask);
+}
+
+std::string Checker::TargetText(const Access& access) const {
+  return Concat("the part of ", kernel_.params[access.param].name);
+}
+
+absl::StatusOr<Value> Checker::Mask(const ast::Expr& expr, const std::vector<int64_t>& shape) {
+  ASSIGN_OR_RETURN(Operand mask, EvalNumber(expr));
+  const bool is_bool =
+      mask.value.is_literal() ? IsBool(mask.value.literal) : mask.value.type.dtype == DType::kBool;
+  if (!is_bool) {
+    return Error(
+        mask.span,
+        Concat("a mask is made of bools, and this is ", Describe(mask.value, kernel_.params)),
+        "write a comparison, for example m != 0");
+  }
+  return ToTarget(mask, ir::Type{DType::kBool, shape}, "the masked part");
+}
+
+absl::StatusOr<Value> Checker::EvalLoad(const std::vector<const ast::Expr*>& arguments) {
+  ASSIGN_OR_RETURN(Access access, CheckAccessExpr(*arguments[0], "ph.load"));
+  const DType dtype = kernel_.params[access.param].dtype;
+  std::optional<Value> fill;
+  std::optional<Value> mask;
+  if (arguments[1] != nullptr) {
+    ASSIGN_OR_RETURN(Operand operand, EvalNumber(*arguments[1]));
+    const ir::Type type{dtype, operand.value.is_scalar() ? ir::Shape{} : access.shape};
+    ASSIGN_OR_RETURN(fill, ToTarget(operand, type, TargetText(access)));
+  }
+  if (arguments[2] != nullptr) {
+    ASSIGN_OR_RETURN(mask, Mask(*arguments[2], access.shape));
+  }
+  return EmitLoad(access, fill.has_value() ? &*fill : nullptr, mask.has_value() ? &*mask : nullptr);
+}
+
+absl::StatusOr<Value> Checker::EvalStore(const std::vector<const ast::Expr*>& arguments,
+                                         Span span) {
+  ASSIGN_OR_RETURN(Access access, CheckAccessExpr(*arguments[0], "ph.store"));
+  const ir::Type type{kernel_.params[access.param].dtype, access.shape};
+  ASSIGN_OR_RETURN(Operand operand, EvalNumber(*arguments[1]));
+  ASSIGN_OR_RETURN(Value value, ToTarget(operand, type, TargetText(access)));
+  std::optional<Value> mask;
+  if (arguments[2] != nullptr) {
+    ASSIGN_OR_RETURN(mask, Mask(*arguments[2], access.shape));
+  }
+  SetPlace(span);
+  emitter_.Store(access.param, access.subscripts, value, mask.has_value() ? &*mask : nullptr);
+  return Value();
+}
+
+}  // namespace phobos::compiler::sema

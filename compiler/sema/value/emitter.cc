@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/sema/value/emitter.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace phobos::compiler::sema {
+namespace {
+
+using ir::DType;
+using ir::Opcode;
+
+// Linear forms with more terms than this are not kept, so that no source makes them slow.
+constexpr size_t kMaxTerms = 16;
+
+bool IsUniformLeaf(Opcode opcode) {
+  return opcode == Opcode::kConstant || opcode == Opcode::kGridSize || opcode == Opcode::kExtent ||
+         opcode == Opcode::kScalarParam;
+}
+
+int64_t BitsOf(const ir::ConstantValue& constant) {
+  if (const double* value = std::get_if<double>(&constant)) return std::bit_cast<int64_t>(*value);
+  return std::get<int64_t>(constant);
+}
+
+ir::ValueId OperandOr(const std::vector<ir::ValueId>& operands, size_t i) {
+  return i < operands.size() ? operands[i] : ir::kNoValue;
+}
+
+// Gives the values of `block` the next numbers, in order. Regions that were dropped leave gaps
+// before.
+void Renumber(ir::Block* block, std::vector<ir::ValueId>* numbers, int32_t* next) {
+  auto renamed = [&](ir::ValueId old) { return old == ir::kNoValue ? old : (*numbers)[old]; };
+  for (ir::Op& op : *block) {
+    for (ir::ValueId& operand : op.operands) operand = renamed(operand);
+    for (ir::Subscript& subscript : op.subscripts) subscript.position = renamed(subscript.position);
+    for (ir::Block& region : op.regions) Renumber(&region, numbers, next);
+    if (op.result != ir::kNoValue) op.result = (*numbers)[op.result] = (*next)++;
+  }
+}
+
+}  // namespace
+
+ir::Function Emitter::Finish() {
+  ir::Function function = builder_.Finish();
+  std::vector<ir::ValueId> numbers(function.value_count, ir::kNoValue);
+  int32_t next = 0;
+  Renumber(&function.body, &numbers, &next);
+  function.value_count = next;
+  return function;
+}
+
+Value Emitter::Leaf(Opcode opcode, DType dtype, int32_t index, int32_t axis) {
+  ir::Op op;
+  op.opcode = opcode;
+  op.type.dtype = dtype;
+  op.index = index;
+  op.axis = axis;
+  const Key key(opcode, dtype, ir::kNoValue, ir::kNoValue, ir::kNoValue, index + axis);
+  return Value::Computed(Once(key, std::move(op)), {dtype, {}});
+}
+
+Value Emitter::ScalarParam(int32_t index) {
+  return Leaf(Opcode::kScalarParam, function().params[index].dtype, index, 0);
+}
+
+Value Emitter::Iota(int64_t length) {
+  const ir::ValueId id = builder_.Iota(length);
+  definitions_.resize(id + 1);
+  return Value::Computed(id, builder_.TypeOf(id));
+}
+
+ir::ValueId Emitter::Once(const Key& key, ir::Op op) {
+  auto found = made_.find(key);
+  if (found != made_.end()) return found->second;
+  const ir::ValueId id = builder_.Append(op, true);
+  Define(id, op);
+  made_.emplace(key, id);
+  made_order_.push_back(key);
+  return id;
+}
+
+void Emitter::Define(ir::ValueId id, const ir::Op& op) {
+  definitions_.resize(id + 1);
+  Definition& definition = definitions_[id];
+  definition.launch_uniform = IsUniformLeaf(op.opcode) || !op.operands.empty();
+  for (ir::ValueId operand : op.operands) {
+    definition.launch_uniform &= definitions_[operand].launch_uniform;
+  }
+  if (op.type == ir::Type{DType::kI64, {}}) definition.linear = LinearOf(id, op);
+}
+
+std::optional<ir::Linear> Emitter::LinearOf(ir::ValueId id, const ir::Op& op) const {
+  auto form = [&](size_t i) { return definitions_[op.operands[i]].linear; };
+  std::optional<ir::Linear> result;
+  switch (op.opcode) {
+    case Opcode::kConstant:
+      return ir::Linear::Of(std::get<int64_t>(op.constant));
+    case Opcode::kAdd:
+      result = ir::Add(*form(0), *form(1));
+      break;
+    case Opcode::kSub:
+      result = ir::Subtract(*form(0), *form(1));
+      break;
+    case Opcode::kNegate:
+      result = ir::Scale(*form(0), -1);
+      break;
+    case Opcode::kMul:
+      if (form(1)->is_constant()) {
+        result = ir::Scale(*form(0), form(1)->constant);
+      } else if (form(0)->is_constant()) {
+        result = ir::Scale(*form(1), form(0)->constant);
+      }
+      break;
+    default:
+      break;
+  }
+  if (result.has_value() && result->terms.size() <= kMaxTerms) return result;
+  return ir::Linear::Atom(id);
+}
+
+ir::ValueId Emitter::Id(const Value& value) {
+  if (value.id != ir::kNoValue) return value.id;
+  ir::Op op;
+  op.opcode = Opcode::kConstant;
+  op.type = value.type;
+  op.constant = *value.known;
+  const Key key(Opcode::kConstant, value.type.dtype, ir::kNoValue, ir::kNoValue, ir::kNoValue,
+                BitsOf(*value.known));
+  return Once(key, std::move(op));
+}
+
+Value Emitter::Elementwise(Opcode opcode, std::vector<Value> operands, int32_t power) {
+  if (opcode != Opcode::kSelect) {
+    if (std::optional<ir::ConstantValue> known = FoldKnown(opcode, operands)) {
+      const bool is_comparison = opcode >= Opcode::kEqual && opcode <= Opcode::kGreaterEqual;
+      return Value::Known(is_comparison ? DType::kBool : operands[0].type.dtype, *known);
+    }
+    if (std::optional<Value> same = FoldIdentity(opcode, operands)) return *same;
+  } else if (std::optional<WideInt> choice = KnownInt(operands[0])) {
+    return operands[*choice != 0 ? 1 : 2];
+  }
+  std::vector<ir::ValueId> ids;
+  for (const Value& operand : operands) ids.push_back(Id(operand));
+  const bool is_scalar = operands[0].type.is_scalar();
+  if (!is_scalar) {
+    const ir::ValueId id = builder_.Elementwise(opcode, std::move(ids), power);
+    definitions_.resize(id + 1);
+    return Value::Computed(id, builder_.TypeOf(id));
+  }
+  ir::Op op;
+  op.opcode = opcode;
+  op.type = operands[opcode == Opcode::kSelect ? 1 : 0].type;
+  const bool gives_bool = (opcode >= Opcode::kEqual && opcode <= Opcode::kGreaterEqual) ||
+                          opcode == Opcode::kIsNan || opcode == Opcode::kIsInf;
+  if (gives_bool) op.type.dtype = DType::kBool;
+  op.operands = std::move(ids);
+  op.index = power;
+  const Key key(opcode, op.type.dtype, OperandOr(op.operands, 0), OperandOr(op.operands, 1),
+                OperandOr(op.operands, 2), power);
+  ir::Type type = op.type;
+  return Value::Computed(Once(key, std::move(op)), std::move(type));
+}
+
+Value Emitter::Cast(const Value& value, DType dtype) {
+  if (value.type.dtype == dtype) return value;
+  if (value.known.has_value()) {
+    if (std::optional<WideInt> wide = KnownInt(value)) {
+      return Value::Known(dtype, CastTo(Literal(*wide), dtype));
+    }
+    return Value::Known(dtype, CastTo(Literal(std::get<double>(*value.known)), dtype));
+  }
+  ir::Op op;
+  op.opcode = Opcode::kCast;
+  op.type = {dtype, value.type.shape};
+  op.operands = {value.id};
+  ir::Type type = op.type;
+  const Key key(Opcode::kCast, dtype, value.id, ir::kNoValue, ir::kNoValue, 0);
+  return Value::Computed(Once(key, std::move(op)), std::move(type));
+}
+
+Value Emitter::Bitcast(const Value& value, DType dtype) {
+  if (value.type.dtype == dtype) return value;
+  ir::Op op;
+  op.opcode = Opcode::kBitcast;
+  op.type = {dtype, value.type.shape};
+  op.operands = {Id(value)};
+  ir::Type type = op.type;
+  const Key key(Opcode::kBitcast, dtype, op.operands[0], ir::kNoValue, ir::kNoValue, 0);
+  return Value::Computed(Once(key, std::move(op)), std::move(type));
+}
+
+Value Emitter::Broadcast(const Value& value, const std::vector<int64_t>& shape) {
+  if (value.type.shape == shape) return value;
+  const ir::ValueId id = builder_.Broadcast(Id(value), shape);
+  definitions_.resize(id + 1);
+  return Value::Computed(id, builder_.TypeOf(id));
+}
+
+Value Emitter::Load(int32_t param, std::vector<ir::Subscript> subscripts, const Value* fill,
+                    const Value* mask) {
+  const ir::ValueId fill_id = fill != nullptr ? Id(*fill) : ir::kNoValue;
+  const ir::ValueId mask_id = mask != nullptr ? Id(*mask) : ir::kNoValue;
+  const ir::ValueId id = builder_.Load(param, std::move(subscripts), fill_id, mask_id);
+  definitions_.resize(id + 1);
+  if (builder_.TypeOf(id) == ir::Type{DType::kI64, {}}) {
+    definitions_[id].linear = ir::Linear::Atom(id);
+  }
+  return Value::Computed(id, builder_.TypeOf(id));
+}
+
+void Emitter::Store(int32_t param, std::vector<ir::Subscript> subscripts, const Value& value,
+                    const Value* mask) {
+  const ir::ValueId mask_id = mask != nullptr ? Id(*mask) : ir::kNoValue;
+  builder_.Store(param, std::move(subscripts), Id(value), mask_id);
+}
+
+ir::VarId Emitter::Declare(std::string name, const Value& initial) {
+  const ir::ValueId id = Id(initial);
+  const ir::VarId var = builder_.Declare(std::move(name), id);
+  // Not as a known constant: what a variable holds is never one to the language.
+  present_[var] = Value::Computed(id, initial.type);
+  return var;
+}
+
+Value Emitter::Read(ir::VarId var) {
+  auto found = present_.find(var);
+  if (found != present_.end()) return found->second;
+  const ir::ValueId id = builder_.Read(var);
+  definitions_.resize(id + 1);
+  if (builder_.TypeOf(id) == ir::Type{DType::kI64, {}}) {
+    definitions_[id].linear = ir::Linear::Atom(id);
+  }
+  Value value = Value::Computed(id, builder_.TypeOf(id));
+  present_[var] = value;
+  return value;
+}
+
+void Emitter::Write(ir::VarId var, const Value& value) {
+  const ir::ValueId id = Id(value);
+  builder_.Write(var, id);
+  present_[var] = Value::Computed(id, value.type);
+}
+
+void Emitter::BeginRegion() {
+  builder_.BeginRegion();
+  region_starts_.push_back(made_order_.size());
+  present_.clear();
+}
+
+ir::Block Emitter::EndRegion() {
+  while (made_order_.size() > region_starts_.back()) {
+    made_.erase(made_order_.back());
+    made_order_.pop_back();
+  }
+  region_starts_.pop_back();
+  present_.clear();
+  return builder_.EndRegion();
+}
+
+void Emitter::Plain(Opcode opcode, std::vector<ir::ValueId> operands,
+                    std::vector<ir::Block> regions) {
+  ir::Op op;
+  op.opcode = opcode;
+  op.operands = std::move(operands);
+  op.regions = std::move(regions);
+  builder_.Append(std::move(op), false);
+}
+
+void Emitter::For(int32_t loop, const Value& lo, const Value& hi, int64_t step, int32_t unroll,
+                  int32_t stages, ir::Block body) {
+  ir::Op op;
+  op.opcode = Opcode::kFor;
+  op.operands = {Id(lo), Id(hi), Id(Value::Known(DType::kI64, step))};
+  op.index = loop;
+  op.unroll = unroll;
+  op.stages = stages;
+  op.regions.push_back(std::move(body));
+  builder_.Append(std::move(op), false);
+}
+
+void Emitter::While(ir::Block condition, ir::Block body) {
+  std::vector<ir::Block> regions;
+  regions.push_back(std::move(condition));
+  regions.push_back(std::move(body));
+  Plain(Opcode::kWhile, {}, std::move(regions));
+}
+
+void Emitter::If(const Value& condition, ir::Block then, ir::Block otherwise) {
+  std::vector<ir::Block> regions;
+  regions.push_back(std::move(then));
+  regions.push_back(std::move(otherwise));
+  const ir::ValueId id = Id(condition);
+  Plain(Opcode::kIf, {id}, std::move(regions));
+}
+
+void Emitter::Control(Opcode opcode) { Plain(opcode, {}, {}); }
+
+void Emitter::Yield(const Value& value) {
+  const ir::ValueId id = Id(value);
+  Plain(Opcode::kYield, {id}, {});
+}
+
+void Emitter::Assume(const Value& condition) {
+  const ir::ValueId id = Id(condition);
+  Plain(Opcode::kAssume, {id}, {});
+}
+
+ir::Linear Emitter::FormOf(const Value& value) const {
+  if (value.id == ir::kNoValue) return ir::Linear::Of(std::get<int64_t>(*value.known));
+  return *definitions_[value.id].linear;
+}
+
+std::optional<int64_t> Emitter::Difference(const Value& to, const Value& from) const {
+  std::optional<ir::Linear> difference = ir::Subtract(FormOf(to), FormOf(from));
+  if (!difference.has_value() || !difference->is_constant()) return std::nullopt;
+  return difference->constant;
+}
+
+bool Emitter::IsLaunchUniform(const Value& value) const {
+  return value.id == ir::kNoValue || definitions_[value.id].launch_uniform;
+}
+
+}  // namespace phobos::compiler::sema
