@@ -10,7 +10,7 @@ import re
 import subprocess
 
 CPP = (".h", ".cc", ".c")
-SKIPPED_FOLDERS = {".git", ".cache", "__pycache__", "node_modules"}
+SKIPPED_FOLDERS = {".git", ".cache", "dist", "__pycache__", "node_modules"}
 
 
 def root():
