@@ -14,19 +14,16 @@ from __future__ import annotations
 
 import argparse
 import array
-import contextlib
 import ctypes
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "client/python"))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from private_daemon import ROOT, private_daemon
 
 import numpy as np
 
@@ -53,40 +50,6 @@ def saxpy(alpha: ph.f32, x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N]):
 
 def grid(meta):
     return (-(-meta["N"] // meta["BLOCK"]),)
-
-
-def located(variable, path):
-    """The absolute path of a built file: what the environment names, else the checkout's."""
-    return os.path.abspath(os.environ.get(variable) or os.path.join(ROOT, path))
-
-
-@contextlib.contextmanager
-def daemon():
-    """A daemon for this process alone."""
-    folder = tempfile.mkdtemp(prefix="phobos-bench-")
-    library = located("PHOBOS_LIBRARY", "bazel-bin/client/c/libphobos.so")
-    os.environ.update(PHOBOS_LIBRARY=library, PHOBOS_SOCKET=folder + "/s", PHOBOS_AUTOSTART="0")
-    read, write = os.pipe()
-    running = subprocess.Popen(
-        [
-            located("PHOBOS_DAEMON", "bazel-bin/daemon/main/phobosd"),
-            "--private",
-            f"--socket={folder}/s",
-            f"--cache-dir={folder}/cache",
-            f"--compiler={located('PHOBOS_COMPILER', 'bazel-bin/compiler/main/phobos-compile')}",
-            f"--ready-fd={write}",
-        ],
-        pass_fds=[write],
-    )
-    os.close(write)
-    with os.fdopen(read) as ready:
-        ready.readline()
-    try:
-        yield
-    finally:
-        running.terminate()
-        running.wait()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sampled(function, calls, batch=100):
@@ -165,7 +128,7 @@ def main():
     options.add_argument("--json", help="also write the figures to this file")
     options.add_argument("--launches", type=int, default=200_000)
     chosen = options.parse_args()
-    with daemon():
+    with private_daemon():
         figures = launches(chosen.launches)
     milliseconds = import_ms()
     print(f"{'one block of 256 elements':32}{'p50 us':>9}{'p99 us':>9}{'least us':>10}")
