@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs commands as children, each in a process group of its own, within limits of time and memory;
+// all of them can be paused. Knows nothing of compilers. Run blocks until its command has ended;
+// any thread.
+#ifndef PHOBOS_DAEMON_COMPILE_COMMAND_H_
+#define PHOBOS_DAEMON_COMPILE_COMMAND_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace phobos::compile {
+
+struct Command {
+  std::vector<std::string> argv;    // argv[0] is a path
+  std::string input;                // written to its standard input
+  bool keep_output = false;         // else its standard output is thrown away
+  absl::Duration limit;             // not counting the time in which it was paused
+  int64_t address_space_bytes = 0;  // 0: no limit
+};
+
+// How a command ended.
+struct Ended {
+  bool timed_out = false;  // killed for running past its limit
+  int exit_status = -1;    // -1: it did not exit by itself
+  std::string how;  // "exit status 1", "signal 11 (Segmentation fault)", "ran longer than 120.0 s"
+  std::string output;  // the first 64 MiB of its standard output, when kept
+  std::string errors;  // the first 64 KiB of its standard error
+  absl::Duration cpu_time;
+};
+
+class CommandRunner {
+ public:
+  // Runs the command to its end; what it leaves of its process group is killed. Waits while paused.
+  // Errors: it could not be started (as StartChild), or not be watched.
+  absl::StatusOr<Ended> Run(const Command& command);
+
+  // Stops all commands and lets none start, until as many Resumes have come.
+  void Pause();
+  void Resume();
+
+ private:
+  class Child;
+  absl::StatusOr<pid_t> Start(const Command& command, const std::vector<int>& standard);
+  // Time since the runner was made in which commands were not paused: a clock that stands still in
+  // a pause.
+  absl::Duration ActiveTime();
+  void SignalAll(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  std::set<pid_t> running_ ABSL_GUARDED_BY(mutex_);
+  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time paused_since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration paused_time_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phobos::compile
+
+#endif  // PHOBOS_DAEMON_COMPILE_COMMAND_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/compile/memory.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/digest.h"
+#include "daemon/compile/manifest.h"
+
+namespace phobos::compile {
+namespace {
+
+// Kinds of facts in the store. They are on disk: never given another meaning.
+constexpr char kDescription[] = "description";
+constexpr char kVariant[] = "variant";
+
+// The parts of a name, each with its length before it, so that no two lists of parts give one name.
+std::string Name(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) absl::StrAppend(&text, part.size(), ":", part);
+  return Sha256Hex(text);
+}
+
+// A setting as text; equal exactly when name, type and value are.
+std::string SettingText(const compiler::v1::Constant& constant) {
+  return constant.SerializeAsString();
+}
+
+}  // namespace
+
+std::string Memory::DescriptionName(const Source& source) const {
+  return Name({Sha256Hex(source.text), source.kernel, fingerprint_});
+}
+
+std::string Memory::VariantName(const compiler::v1::KernelDescription& description, int index,
+                                const std::string& chip) const {
+  std::vector<std::string> parts = {description.source_digest(), fingerprint_, chip};
+  for (const auto& constant : description.variants(index).settings()) {
+    parts.push_back(SettingText(constant));
+  }
+  return Name(parts);
+}
+
+std::optional<compiler::v1::KernelDescription> Memory::RecallDescription(const Source& source) {
+  const auto fact = store_.Recall(kDescription, DescriptionName(source));
+  compiler::v1::KernelDescription description;
+  if (!fact.ok() || !fact->has_value() || !description.ParseFromString(**fact)) return std::nullopt;
+  return description;
+}
+
+void Memory::RememberDescription(const Source& source,
+                                 const compiler::v1::KernelDescription& description) {
+  store_.Remember(kDescription, DescriptionName(source), description.SerializeAsString())
+      .IgnoreError();
+}
+
+std::optional<Memory::Known> Memory::RecallVariant(
+    const compiler::v1::KernelDescription& description, int index, const std::string& chip,
+    cache::ArtifactStore& artifacts) {
+  const auto fact = store_.Recall(kVariant, VariantName(description, index, chip));
+  compiler::v1::Manifest manifest;
+  if (!fact.ok() || !fact->has_value() || !manifest.ParseFromString(**fact) ||
+      manifest.variants_size() != 1) {
+    return std::nullopt;
+  }
+  Known known;
+  known.variant.variant = manifest.variants(0);
+  // The same settings may stand at another place in a space that was written differently.
+  known.variant.variant.set_index(index);
+  known.slots.assign(manifest.slots().begin(), manifest.slots().end());
+  if (known.variant.variant.status() != compiler::v1::VARIANT_STATUS_COMPILED) return known;
+  const compiler::v1::Artifact& artifact = known.variant.variant.artifact();
+  const auto path = artifacts.Find(artifact.digest(), ArtifactExtension(artifact));
+  if (!path.ok()) return std::nullopt;
+  known.variant.artifact_path = *path;
+  return known;
+}
+
+void Memory::RememberVariant(const compiler::v1::KernelDescription& description,
+                             const std::string& chip, const compiler::v1::Variant& variant,
+                             const std::vector<std::string>& slots) {
+  compiler::v1::Manifest manifest;
+  manifest.set_format(kManifestFormat);
+  *manifest.add_variants() = variant;
+  manifest.mutable_slots()->Add(slots.begin(), slots.end());
+  store_
+      .Remember(kVariant, VariantName(description, variant.index(), chip),
+                manifest.SerializeAsString())
+      .IgnoreError();
+}
+
+}  // namespace phobos::compile

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the compiler said earlier, kept in the ResultStore as facts: descriptions by text, outcomes
+// by variant. A fact that cannot be read or written is a fact not known; the store itself tells the
+// operator why. Any thread.
+#ifndef PHOBOS_DAEMON_COMPILE_MEMORY_H_
+#define PHOBOS_DAEMON_COMPILE_MEMORY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/artifact_store.h"
+#include "cache/result_store.h"
+#include "daemon/compile/runner.h"
+#include "proto/phobos/compiler/v1/manifest.pb.h"
+
+namespace phobos::compile {
+
+class Memory {
+ public:
+  Memory(cache::ResultStore& store, std::string fingerprint)
+      : store_(store), fingerprint_(std::move(fingerprint)) {}
+
+  std::optional<compiler::v1::KernelDescription> RecallDescription(const Source& source);
+  void RememberDescription(const Source& source,
+                           const compiler::v1::KernelDescription& description);
+
+  // An outcome with the slots that go with it.
+  struct Known {
+    CompiledVariant variant;
+    std::vector<std::string> slots;
+  };
+  // nullopt also when its artifact is no longer in the store.
+  std::optional<Known> RecallVariant(const compiler::v1::KernelDescription& description, int index,
+                                     const std::string& chip, cache::ArtifactStore& artifacts);
+  void RememberVariant(const compiler::v1::KernelDescription& description, const std::string& chip,
+                       const compiler::v1::Variant& variant, const std::vector<std::string>& slots);
+
+ private:
+  std::string DescriptionName(const Source& source) const;
+  std::string VariantName(const compiler::v1::KernelDescription& description, int index,
+                          const std::string& chip) const;
+
+  cache::ResultStore& store_;
+  const std::string fingerprint_;
+};
+
+}  // namespace phobos::compile
+
+#endif  // PHOBOS_DAEMON_COMPILE_MEMORY_H_

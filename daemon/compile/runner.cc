@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/compile/runner.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "daemon/compile/command.h"
+#include "daemon/compile/manifest.h"
+#include "daemon/compile/memory.h"
+
+namespace phobos::compile {
+namespace {
+
+namespace fs = std::filesystem;
+
+using compiler::v1::KernelDescription;
+using compiler::v1::Manifest;
+using compiler::v1::Variant;
+
+// Exit statuses of phobos-compile that are answers; any other end is a crash.
+constexpr int kDone = 0;
+constexpr int kSourceIsWrong = 1;
+constexpr int kUsage = 2;
+
+// How much of what a compiler said before it crashed goes into a reason.
+constexpr size_t kMostLastWords = 2000;
+
+// A part of a run that did not end gets its share of the limit, but no less than this part of it.
+constexpr double kLeastShare = 0.125;
+
+// A new folder that is removed with all that is in it.
+class WorkFolder {
+ public:
+  static absl::StatusOr<WorkFolder> Make(const std::string& parent) {
+    std::error_code error;
+    fs::create_directories(parent, error);
+    std::string path = parent + "/compile-XXXXXX";
+    if (error || mkdtemp(path.data()) == nullptr) {
+      return absl::UnavailableError(
+          absl::StrCat("no folder for the compiler in ", parent, ": ",
+                       error ? error.message() : std::generic_category().message(errno)));
+    }
+    return WorkFolder(std::move(path));
+  }
+  WorkFolder(WorkFolder&& other) noexcept : path_(std::exchange(other.path_, std::string())) {}
+  WorkFolder& operator=(WorkFolder&&) = delete;
+  ~WorkFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit WorkFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+std::optional<std::string> ReadWhole(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+CompiledVariant Failed(const compiler::v1::VariantSettings& settings, std::string reason) {
+  CompiledVariant failed;
+  failed.variant.set_index(settings.index());
+  *failed.variant.mutable_settings() = settings.settings();
+  failed.variant.set_status(compiler::v1::VARIANT_STATUS_COMPILE_ERROR);
+  failed.variant.set_reason(std::move(reason));
+  return failed;
+}
+
+CompiledVariant Excluded(const compiler::v1::VariantSettings& settings) {
+  CompiledVariant excluded = Failed(settings, settings.excluded_reason());
+  excluded.variant.set_status(compiler::v1::VARIANT_STATUS_EXCLUDED);
+  return excluded;
+}
+
+// The compiling of some variants of one source: what is remembered, then runs for the rest.
+class Compilation {
+ public:
+  Compilation(const Options& options, const std::string& fingerprint, CommandRunner& commands,
+              const Source& source, const KernelDescription& description, const std::string& chip,
+              cache::ResultStore& store, cache::ArtifactStore& artifacts)
+      : options_(options),
+        fingerprint_(fingerprint),
+        commands_(commands),
+        source_(source),
+        description_(description),
+        chip_(chip),
+        memory_(store, fingerprint),
+        artifacts_(artifacts) {
+    space_.compiler_fingerprint = fingerprint;
+  }
+
+  // The outcomes of `wanted`, in that order.
+  absl::StatusOr<CompiledSpace> Run(const std::vector<int>& wanted) {
+    outcomes_.resize(static_cast<size_t>(description_.variants_size()));
+    std::vector<int> open;
+    for (const int index : wanted) {
+      if (!Answer(index)) open.push_back(index);
+    }
+    for (const std::vector<int>& stretch : Stretches(open)) {
+      RETURN_IF_ERROR(RunPart(stretch, options_.limit));
+    }
+    for (const int index : wanted) {
+      space_.variants.push_back(*std::move(outcomes_[static_cast<size_t>(index)]));
+    }
+    return std::move(space_);
+  }
+
+ private:
+  // Whether a variant's outcome is known without a compiler.
+  bool Answer(int index) {
+    std::optional<CompiledVariant>& outcome = outcomes_[static_cast<size_t>(index)];
+    const compiler::v1::VariantSettings& settings = description_.variants(index);
+    if (!settings.excluded_reason().empty()) {
+      outcome = Excluded(settings);
+      return true;
+    }
+    std::optional<Memory::Known> known =
+        memory_.RecallVariant(description_, index, chip_, artifacts_);
+    if (!known.has_value()) return false;
+    if (!known->slots.empty()) space_.slots = std::move(known->slots);
+    outcome = std::move(known->variant);
+    return true;
+  }
+
+  // The open variants as stretches for `--variants A-B`: nothing that is known lies inside one, but
+  // excluded variants may.
+  std::vector<std::vector<int>> Stretches(const std::vector<int>& open) const {
+    std::vector<std::vector<int>> stretches;
+    for (const int index : open) {
+      const bool joins = !stretches.empty() && AllExcluded(stretches.back().back() + 1, index);
+      if (!joins) stretches.emplace_back();
+      stretches.back().push_back(index);
+    }
+    return stretches;
+  }
+
+  bool AllExcluded(int first, int end) const {
+    for (int i = first; i < end; ++i) {
+      if (description_.variants(i).excluded_reason().empty()) return false;
+    }
+    return true;
+  }
+
+  // One run for a stretch, or, when it crashes or takes too long, two for its halves.
+  absl::Status RunPart(const std::vector<int>& part, absl::Duration limit) {
+    ASSIGN_OR_RETURN(const WorkFolder folder, WorkFolder::Make(options_.work_folder));
+    ASSIGN_OR_RETURN(const Ended ended, commands_.Run(CompileCommand(part, folder, limit)));
+    ++space_.runs;
+    space_.cpu_time += ended.cpu_time;
+    if (ended.exit_status == kDone || ended.exit_status == kSourceIsWrong) {
+      return TakeManifest(part, folder, ended);
+    }
+    if (ended.exit_status == kUsage) {
+      return absl::InternalError(
+          absl::StrCat(options_.compiler, " refused its command line: ", ended.errors));
+    }
+    if (part.size() == 1) {
+      const compiler::v1::VariantSettings& settings = description_.variants(part[0]);
+      Keep(Failed(settings, absl::StrCat("the compiler failed on this variant alone: ", ended.how,
+                                         ended.errors.empty() ? "" : "\n",
+                                         ended.errors.substr(0, kMostLastWords))));
+      return absl::OkStatus();
+    }
+    const auto middle = part.begin() + static_cast<std::ptrdiff_t>(part.size() / 2);
+    const absl::Duration less = std::max(limit / 2, options_.limit * kLeastShare);
+    RETURN_IF_ERROR(RunPart({part.begin(), middle}, less));
+    return RunPart({middle, part.end()}, less);
+  }
+
+  Command CompileCommand(const std::vector<int>& part, const WorkFolder& folder,
+                         absl::Duration limit) const {
+    Command command;
+    command.argv = {options_.compiler,
+                    "-",
+                    "--file-name",
+                    source_.file_name,
+                    "--kernel",
+                    source_.kernel,
+                    "--chip",
+                    chip_,
+                    "--check-races",
+                    "--out",
+                    folder.path(),
+                    "--jobs",
+                    absl::StrCat(options_.jobs),
+                    "--format",
+                    "text"};
+    const bool is_whole =
+        AllExcluded(0, part.front()) && AllExcluded(part.back() + 1, description_.variants_size());
+    if (is_whole) {
+      command.argv.push_back("--all-variants");
+    } else {
+      command.argv.push_back("--variants");
+      command.argv.push_back(absl::StrCat(part.front(), "-", part.back()));
+    }
+    command.input = source_.text;
+    command.limit = limit;
+    command.address_space_bytes = options_.memory_bytes;
+    return command;
+  }
+
+  absl::Status TakeManifest(const std::vector<int>& part, const WorkFolder& folder,
+                            const Ended& ended) {
+    const std::optional<std::string> json = ReadWhole(folder.path() + "/manifest.json");
+    if (!json.has_value()) {
+      if (ended.exit_status == kSourceIsWrong) return absl::InvalidArgumentError(ended.errors);
+      return absl::InternalError(
+          absl::StrCat(options_.compiler, " wrote no manifest and said that all went well"));
+    }
+    ASSIGN_OR_RETURN(const Manifest manifest,
+                     ParseManifest(*json, Asked{description_, fingerprint_, chip_}));
+    space_.slots.assign(manifest.slots().begin(), manifest.slots().end());
+    for (const int index : part) {
+      const auto found =
+          std::find_if(manifest.variants().begin(), manifest.variants().end(),
+                       [index](const Variant& variant) { return variant.index() == index; });
+      if (found == manifest.variants().end()) {
+        Keep(Failed(description_.variants(index), "the compiler said nothing of this variant"));
+        continue;
+      }
+      RETURN_IF_ERROR(TakeVariant(*found, folder));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeVariant(const Variant& variant, const WorkFolder& folder) {
+    const compiler::v1::VariantSettings& settings = description_.variants(variant.index());
+    if (absl::Status status = CheckVariant(variant, description_); !status.ok()) {
+      Keep(Failed(settings, std::string(status.message())));
+      return absl::OkStatus();
+    }
+    CompiledVariant compiled = {variant, std::string()};
+    if (variant.status() == compiler::v1::VARIANT_STATUS_COMPILED) {
+      const compiler::v1::Artifact& artifact = variant.artifact();
+      absl::StatusOr<std::string> path =
+          artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()), artifact.digest(),
+                           ArtifactExtension(artifact));
+      if (absl::IsNotFound(path.status()) || absl::IsDataLoss(path.status())) {
+        Keep(Failed(settings, absl::StrCat("the compiler's manifest is wrong about its artifact: ",
+                                           std::string(path.status().message()))));
+        return absl::OkStatus();
+      }
+      if (!path.ok()) return path.status();
+      compiled.artifact_path = *std::move(path);
+    }
+    Keep(std::move(compiled));
+    return absl::OkStatus();
+  }
+
+  void Keep(CompiledVariant outcome) {
+    memory_.RememberVariant(description_, chip_, outcome.variant, space_.slots);
+    const auto index = static_cast<size_t>(outcome.variant.index());
+    outcomes_[index] = std::move(outcome);
+  }
+
+  const Options& options_;
+  const std::string& fingerprint_;
+  CommandRunner& commands_;
+  const Source& source_;
+  const KernelDescription& description_;
+  const std::string& chip_;
+  Memory memory_;
+  cache::ArtifactStore& artifacts_;
+  std::vector<std::optional<CompiledVariant>> outcomes_;  // by index
+  CompiledSpace space_;
+};
+
+class ProcessRunner : public Runner {
+ public:
+  explicit ProcessRunner(Options options) : options_(std::move(options)) {}
+
+  absl::Status AskFingerprint() {
+    Command command;
+    command.argv = {options_.compiler, "--version"};
+    command.keep_output = true;
+    command.limit = options_.limit;
+    command.address_space_bytes = options_.memory_bytes;
+    const absl::StatusOr<Ended> ended = commands_.Run(command);
+    std::string why = ended.ok() ? ended->how : std::string(ended.status().message());
+    if (ended.ok() && ended->exit_status == kDone) {
+      fingerprint_ = std::string(absl::StripAsciiWhitespace(ended->output));
+      if (!fingerprint_.empty()) return absl::OkStatus();
+      why = "it printed nothing";
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("the compiler cannot be run (", options_.compiler, " --version: ", why,
+                     "); install phobos-compile beside phobosd or give --compiler=PATH"));
+  }
+
+  const std::string& fingerprint() const override { return fingerprint_; }
+
+  absl::StatusOr<KernelDescription> Describe(const Source& source,
+                                             cache::ResultStore& store) override {
+    Memory memory(store, fingerprint_);
+    if (auto known = memory.RecallDescription(source); known.has_value()) return *std::move(known);
+    Command command;
+    command.argv = {options_.compiler, "-",        "--file-name",
+                    source.file_name,  "--kernel", source.kernel,
+                    "--describe",      "--format", "json"};
+    command.input = source.text;
+    command.keep_output = true;
+    command.limit = options_.limit;
+    command.address_space_bytes = options_.memory_bytes;
+    ASSIGN_OR_RETURN(const Ended ended, commands_.Run(command));
+    if (ended.exit_status == kSourceIsWrong || ended.exit_status == kUsage) {
+      return absl::InvalidArgumentError(absl::StripTrailingAsciiWhitespace(ended.errors));
+    }
+    if (ended.exit_status != kDone) {
+      return absl::InternalError(absl::StrCat("the compiler failed on ", source.file_name, ": ",
+                                              ended.how, "\n", ended.errors));
+    }
+    ASSIGN_OR_RETURN(KernelDescription description, ParseDescription(ended.output));
+    if (description.kernel() != source.kernel) {
+      return absl::InternalError(absl::StrCat("the compiler described ", description.kernel(),
+                                              " instead of ", source.kernel));
+    }
+    memory.RememberDescription(source, description);
+    return description;
+  }
+
+  absl::StatusOr<CompiledSpace> CompileAll(const Source& source,
+                                           const KernelDescription& description,
+                                           const std::string& chip, cache::ResultStore& store,
+                                           cache::ArtifactStore& artifacts) override {
+    std::vector<int> all;
+    for (const auto& settings : description.variants()) all.push_back(settings.index());
+    return Compile(source, description, all, chip, store, artifacts);
+  }
+
+  absl::StatusOr<CompiledVariant> CompileOne(const Source& source,
+                                             const KernelDescription& description, int variant,
+                                             const std::string& chip, cache::ResultStore& store,
+                                             cache::ArtifactStore& artifacts) override {
+    if (variant < 0 || variant >= description.variants_size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(description.kernel(), " has no variant ", variant));
+    }
+    ASSIGN_OR_RETURN(CompiledSpace space,
+                     Compile(source, description, {variant}, chip, store, artifacts));
+    return std::move(space.variants.front());
+  }
+
+  void Pause() override { commands_.Pause(); }
+  void Resume() override { commands_.Resume(); }
+
+ private:
+  absl::StatusOr<CompiledSpace> Compile(const Source& source, const KernelDescription& description,
+                                        const std::vector<int>& variants, const std::string& chip,
+                                        cache::ResultStore& store,
+                                        cache::ArtifactStore& artifacts) {
+    return Compilation(options_, fingerprint_, commands_, source, description, chip, store,
+                       artifacts)
+        .Run(variants);
+  }
+
+  const Options options_;
+  CommandRunner commands_;
+  std::string fingerprint_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Runner>> Runner::Start(Options options) {
+  auto runner = std::make_unique<ProcessRunner>(std::move(options));
+  RETURN_IF_ERROR(runner->AskFingerprint());
+  return runner;
+}
+
+}  // namespace phobos::compile

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/compile/runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "cache/artifact_store.h"
+#include "cache/memory_store.h"
+#include "tests/status_matchers.h"
+
+namespace phobos::compile {
+namespace {
+
+using ::phobos::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Runfile(const std::string& path) {
+  return absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"), "/", path);
+}
+
+// The stand-in compiler (stand_in.py) does what the source's comments say.
+class RunnerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/runner-", getpid(), "-",
+                           absl::ToUnixNanos(absl::Now()));
+    std::filesystem::create_directories(folder_);
+    auto artifacts = cache::ArtifactStore::Open(folder_ + "/kernels");
+    ASSERT_OK(artifacts);
+    artifacts_ = std::make_unique<cache::ArtifactStore>(*std::move(artifacts));
+    store_ = cache::MakeMemoryStore();
+    Start(absl::Seconds(60));
+  }
+
+  void Start(absl::Duration limit) {
+    Options options;
+    options.compiler = Runfile("tests/daemon/compile/stand_in.py");
+    options.work_folder = folder_ + "/work";
+    options.limit = limit;
+    auto runner = Runner::Start(options);
+    ASSERT_OK(runner);
+    runner_ = *std::move(runner);
+  }
+
+  absl::StatusOr<CompiledSpace> Compile(const std::string& comments) {
+    source_.text = absl::StrCat("# log ", folder_, "/log\n", comments);
+    source_.file_name = "add.py";
+    source_.kernel = "add";
+    auto description = runner_->Describe(source_, *store_);
+    if (!description.ok()) return description.status();
+    description_ = *std::move(description);
+    return runner_->CompileAll(source_, description_, "x86-64-v3", *store_, *artifacts_);
+  }
+
+  // One line a run of the compiler.
+  std::vector<std::string> Log() const {
+    std::vector<std::string> lines;
+    std::ifstream file(folder_ + "/log");
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+
+  static std::string Statuses(const CompiledSpace& space) {
+    return absl::StrJoin(space.variants, " ", [](std::string* out, const CompiledVariant& v) {
+      absl::StrAppend(out, compiler::v1::VariantStatus_Name(v.variant.status()).substr(15));
+    });
+  }
+
+  std::string folder_;
+  std::unique_ptr<cache::ArtifactStore> artifacts_;
+  std::unique_ptr<cache::ResultStore> store_;
+  std::unique_ptr<Runner> runner_;
+  Source source_;
+  compiler::v1::KernelDescription description_;
+};
+
+TEST_F(RunnerTest, CompilesTheSpaceInOneRun) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 5"));
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILED COMPILED COMPILED COMPILED");
+  EXPECT_EQ(space.compiler_fingerprint, "stand-in 1");
+  EXPECT_EQ(runner_->fingerprint(), "stand-in 1");
+  EXPECT_THAT(space.slots, ElementsAre("x", "y", "out", "extent:N"));
+  EXPECT_EQ(space.runs, 1);
+  EXPECT_GT(space.cpu_time, absl::ZeroDuration());
+  EXPECT_THAT(Log(), ElementsAre("0 1 2 3 4"));
+  for (const CompiledVariant& variant : space.variants) {
+    EXPECT_EQ(access(variant.artifact_path.c_str(), R_OK), 0) << variant.artifact_path;
+    EXPECT_THAT(variant.artifact_path, HasSubstr(folder_ + "/kernels/"));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ + "/work"));
+}
+
+TEST_F(RunnerTest, TheSecondTimeNothingIsCompiled) {
+  ASSERT_OK(Compile("# space 3\n# error 1 wrong"));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 3\n# error 1 wrong"));
+  EXPECT_EQ(space.runs, 0);
+  EXPECT_EQ(space.cpu_time, absl::ZeroDuration());
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILE_ERROR COMPILED");
+  EXPECT_THAT(space.slots, ElementsAre("x", "y", "out", "extent:N"));
+  EXPECT_NE(space.variants[0].artifact_path, "");
+  EXPECT_EQ(Log().size(), 1u);
+  // Another text with the same canonical source: the same variants.
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace same,
+                       Compile("# space 3\n# error 1 wrong\n# a comment"));
+  EXPECT_EQ(same.runs, 0);
+}
+
+// What the outcome hangs on, each changed alone.
+TEST_F(RunnerTest, AnotherSourceChipOrCompilerCompilesAnew) {
+  ASSERT_OK(Compile("# space 2"));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace source, Compile("# space 2\n# canonical changed"));
+  EXPECT_EQ(source.runs, 1);
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledSpace chip,
+      runner_->CompileAll(source_, description_, "x86-64-v4", *store_, *artifacts_));
+  EXPECT_EQ(chip.runs, 1);
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace settings, Compile("# space 3\n# canonical changed"));
+  EXPECT_EQ(settings.runs, 1);
+  EXPECT_EQ(Log().back(), "2");  // the other two are known
+}
+
+TEST_F(RunnerTest, AMissingArtifactIsMadeAgain) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace first, Compile("# space 3"));
+  std::filesystem::remove(first.variants[1].artifact_path);
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace again, Compile("# space 3"));
+  EXPECT_EQ(again.runs, 1);
+  EXPECT_EQ(Log().back(), "1");
+  EXPECT_EQ(again.variants[1].artifact_path, first.variants[1].artifact_path);
+}
+
+TEST_F(RunnerTest, OutcomesArePassedOn) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space,
+                       Compile("# space 6\n# error 0 bad line\n# race 1 blocks 0 and 1\n"
+                               "# unsupported 2 too much\n# unproven 3 out[idx]\n"
+                               "# exclude 4 BLOCK != 4"));
+  EXPECT_EQ(Statuses(space), "COMPILE_ERROR RACE UNSUPPORTED COMPILED EXCLUDED COMPILED");
+  EXPECT_EQ(space.variants[0].variant.reason(), "bad line");
+  EXPECT_EQ(space.variants[3].variant.race_verdict(), compiler::v1::RACE_VERDICT_UNPROVEN);
+  EXPECT_EQ(space.variants[3].variant.race_detail(), "out[idx]");
+  EXPECT_EQ(space.variants[4].variant.reason(), "BLOCK != 4");
+  EXPECT_EQ(space.runs, 1);
+}
+
+TEST_F(RunnerTest, ACrashCostsItsVariantAlone) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 8\n# crash 5"));
+  EXPECT_EQ(Statuses(space),
+            "COMPILED COMPILED COMPILED COMPILED COMPILED COMPILE_ERROR COMPILED COMPILED");
+  EXPECT_THAT(space.variants[5].variant.reason(),
+              HasSubstr("signal 11 (Segmentation fault)\nabout to crash"));
+  EXPECT_THAT(Log(), ElementsAre("0 1 2 3 4 5 6 7", "0 1 2 3", "4 5 6 7", "4 5", "4", "5", "6 7"));
+  // Remembered with the compiler.
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace again, Compile("# space 8\n# crash 5"));
+  EXPECT_EQ(again.runs, 0);
+  EXPECT_EQ(again.variants[5].variant.status(), compiler::v1::VARIANT_STATUS_COMPILE_ERROR);
+}
+
+TEST_F(RunnerTest, AHangCostsItsVariantAlone) {
+  Start(absl::Seconds(2));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2\n# hang 0"));
+  EXPECT_EQ(Statuses(space), "COMPILE_ERROR COMPILED");
+  EXPECT_THAT(space.variants[0].variant.reason(), HasSubstr("ran longer than 1.0 s"));
+}
+
+TEST_F(RunnerTest, TooMuchMemoryCostsItsVariantAlone) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2\n# memory 1"));
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILE_ERROR");
+  EXPECT_THAT(space.variants[1].variant.reason(), HasSubstr("signal 6 (Aborted)"));
+}
+
+TEST_F(RunnerTest, LiesAboutAVariantAreItsErrors) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space,
+                       Compile("# space 6\n# lie 0 missing\n# lie 1 digest\n# lie 2 settings\n"
+                               "# lie 3 path\n# lie 4 silent"));
+  EXPECT_EQ(Statuses(space),
+            "COMPILE_ERROR COMPILE_ERROR COMPILE_ERROR COMPILE_ERROR COMPILE_ERROR COMPILED");
+  EXPECT_THAT(space.variants[0].variant.reason(), HasSubstr("variant-0.so"));
+  EXPECT_THAT(space.variants[1].variant.reason(), HasSubstr("digest"));
+  EXPECT_THAT(space.variants[2].variant.reason(), HasSubstr("other settings"));
+  EXPECT_THAT(space.variants[3].variant.reason(), HasSubstr("../../etc/passwd"));
+  EXPECT_THAT(space.variants[4].variant.reason(), HasSubstr("said nothing"));
+}
+
+TEST_F(RunnerTest, LiesAboutTheRunFailIt) {
+  EXPECT_THAT(Compile("# manifest {not json"), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(Compile("# format 99"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("format 99")));
+  EXPECT_THAT(Compile("# fingerprint stand-in 2"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("restart it")));
+  EXPECT_THAT(Compile("# chip sm_90"), StatusIs(absl::StatusCode::kInternal, HasSubstr("sm_90")));
+  EXPECT_THAT(Compile("# unchecked"), StatusIs(absl::StatusCode::kInternal, HasSubstr("races")));
+  EXPECT_THAT(Compile("# description {}"), StatusIs(absl::StatusCode::kInternal));
+}
+
+TEST_F(RunnerTest, AWrongSourceIsTheCallersError) {
+  EXPECT_THAT(Compile("# refuse unknown name"),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add.py:1:1: unknown name")));
+}
+
+TEST_F(RunnerTest, OneVariant) {
+  ASSERT_OK(Compile("# space 1"));
+  ASSERT_OK_AND_ASSIGN(description_, runner_->Describe({"# space 5", "add.py", "add"}, *store_));
+  source_.text = absl::StrCat("# log ", folder_, "/log\n# space 5");
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledVariant variant,
+      runner_->CompileOne(source_, description_, 3, "x86-64-v3", *store_, *artifacts_));
+  EXPECT_EQ(variant.variant.index(), 3);
+  EXPECT_EQ(Log().back(), "3");
+  EXPECT_THAT(runner_->CompileOne(source_, description_, 5, "x86-64-v3", *store_, *artifacts_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(Runner, ACompilerThatIsNotThereIsSaidAtTheStart) {
+  Options options;
+  options.compiler = "/nowhere/phobos-compile";
+  EXPECT_THAT(Runner::Start(options),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("--compiler=PATH")));
+  options.compiler = absl::StrCat(::testing::TempDir(), "/silent-", getpid());
+  std::ofstream(options.compiler) << "#!/bin/sh\n";
+  ASSERT_EQ(chmod(options.compiler.c_str(), 0755), 0);
+  EXPECT_THAT(Runner::Start(options),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("printed nothing")));
+}
+
+}  // namespace
+}  // namespace phobos::compile
