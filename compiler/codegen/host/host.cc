@@ -23,19 +23,6 @@ namespace {
 // Raised with every change of the code that is made for some function.
 constexpr int kCodeVersion = 1;
 
-// OK, or Unimplemented for the first op that is not lowered.
-absl::Status CheckLowered(const ir::Block& block) {
-  for (const ir::Op& op : block) {
-    if (op.opcode >= ir::Opcode::kExp && op.opcode <= ir::Opcode::kSigmoid &&
-        op.opcode != ir::Opcode::kSqrt) {
-      return absl::UnimplementedError(
-          absl::StrCat("line ", op.line, ": the host chip does not lower this built-in"));
-    }
-    for (const ir::Block& region : op.regions) RETURN_IF_ERROR(CheckLowered(region));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Chip& chip) {
   ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip));
   llvm::LLVMContext context;
@@ -53,7 +40,6 @@ absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Ch
 }  // namespace
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
-  RETURN_IF_ERROR(CheckLowered(function.body));
   // LLVM ends the process on what it takes for its own fault. This brings the thread back instead.
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext net;

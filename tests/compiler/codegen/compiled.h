@@ -39,6 +39,10 @@ class Compiled {
   // beside a tensor or behind the scratch memory have changed.
   absl::StatusOr<std::vector<Argument>> Run(const Launch& launch, Against against) const;
 
+  // Blocks 0..blocks-1 of a one-dimensional grid on the calling thread, nothing guarded.
+  // REQUIRES: the kernel needs no scratch memory. Any thread.
+  void RunRaw(const uint64_t* slots, int64_t blocks) const;
+
  private:
   using Entry = void (*)(const uint64_t*, const int64_t*, int64_t, int64_t, void*);
   Compiled(const ir::Function& function, host::Artifact artifact, void* library, Entry entry)
