@@ -8,20 +8,24 @@ namespace {
 
 constexpr int64_t kMostBlocksYz = 65535;
 
+Status Impossible(const Grid& grid, const std::string& why) {
+  return Status(Code::kInvalidArgument, "grid (" + std::to_string(grid.x) + ", " +
+                                            std::to_string(grid.y) + ", " + std::to_string(grid.z) +
+                                            "): " + why);
+}
+
 }  // namespace
 
 StatusOr<int64_t> BlockCount(const Grid& grid) {
-  const std::string text = "grid (" + std::to_string(grid.x) + ", " + std::to_string(grid.y) +
-                           ", " + std::to_string(grid.z) + ")";
   if (grid.x < 0 || grid.y < 0 || grid.z < 0) {
-    return Status(Code::kInvalidArgument, text + ": a side must not be negative");
+    return Impossible(grid, "a side must not be negative");
   }
   if (grid.y > kMostBlocksYz || grid.z > kMostBlocksYz) {
-    return Status(Code::kInvalidArgument, text + ": y and z may be 65535 at most; use x");
+    return Impossible(grid, "y and z may be 65535 at most; use x");
   }
   int64_t blocks = 0;
   if (__builtin_mul_overflow(grid.x, grid.y * grid.z, &blocks)) {
-    return Status(Code::kInvalidArgument, text + ": more than 2^63 - 1 blocks");
+    return Impossible(grid, "more than 2^63 - 1 blocks");
   }
   return blocks;
 }

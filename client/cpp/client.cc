@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cpp/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <utility>
+
+#include "base/version.h"
+
+namespace phobos {
+namespace {
+
+ClientOptions WithDefaults(ClientOptions options) {
+  if (options.client_name.empty()) options.client_name = std::string("c++ ") + kVersion;
+  if (!options.warn) {
+    options.warn = [](const std::string& text) {
+      // One call, so that lines of several threads do not mix.
+      fprintf(stderr, "phobos: %s\n", text.c_str());
+    };
+  }
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<Client> Client::Open(ClientOptions options) {
+  return std::shared_ptr<Client>(new Client(WithDefaults(std::move(options))));
+}
+
+Client::Client(ClientOptions options)
+    : options_(std::move(options)), state_([] { return std::make_unique<State>(); }) {
+  stub::Daemon::Options daemon;
+  daemon.places = stub::Places::FromEnvironment(options_.socket, options_.daemon);
+  daemon.places.may_start = daemon.places.may_start && options_.autostart;
+  daemon.client_name = options_.client_name;
+  daemon.warn = [this](const std::string& text) { Warn(text); };
+  daemon_ = std::make_unique<stub::Daemon>(std::move(daemon));
+}
+
+Client::~Client() = default;
+
+StatusOr<std::shared_ptr<const stub::Link>> Client::Hello() {
+  StatusOr<std::shared_ptr<stub::Link>> link = daemon_->Connect(patience());
+  if (!link.ok()) return link.status();
+  return std::shared_ptr<const stub::Link>(*std::move(link));
+}
+
+void Client::Warn(const std::string& text) {
+  State& state = state_.Get();
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (!state.warned.insert(text).second) return;
+  }
+  options_.warn(text);
+}
+
+std::shared_ptr<launch::HostPool> Client::Pool(int tuned_threads) {
+  State& state = state_.Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.pool == nullptr) {
+    int threads = options_.threads;
+    const bool is_wished = getenv("PHOBOS_THREADS") != nullptr;
+    if (threads <= 0 && (is_wished || tuned_threads <= 0)) threads = launch::DefaultThreads();
+    if (threads <= 0) threads = tuned_threads;
+    state.pool = std::make_shared<launch::HostPool>(threads);
+  }
+  return state.pool;
+}
+
+}  // namespace phobos

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Promises: what a launch of one variant with one set of extents must keep. Extents are judged
+// once, when it is made; addresses, scalars and the grid at each launch, in nanoseconds. Immutable,
+// any thread.
+#ifndef PHOBOS_CLIENT_CPP_PROMISES_H_
+#define PHOBOS_CLIENT_CPP_PROMISES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/launch/condition.h"
+#include "client/launch/status.h"
+#include "client/stub/wire/types.h"
+
+namespace phobos {
+
+using Description = std::shared_ptr<const KernelDescription>;
+
+// "N=1024, M=7": the key's extents, for messages.
+std::string KeyText(const KernelDescription& description, const std::vector<int64_t>& extents);
+
+// Bytes of each tensor parameter at these extents, 0 for a scalar. InvalidArgument: more than there
+// can be. REQUIRES: one value an extent, none negative.
+StatusOr<std::vector<int64_t>> TensorBytes(const KernelDescription& description,
+                                           const std::vector<int64_t>& extents);
+
+// InvalidArgument: not one value an extent, or a negative one.
+Status CheckExtents(const KernelDescription& description, const std::vector<int64_t>& extents);
+
+class Promises {
+ public:
+  // FailedPrecondition: this variant is not for these extents (a constraint, 32-bit offsets),
+  // another may be. InvalidArgument: the extents break a promise of the kernel, so no variant is.
+  static StatusOr<Promises> Make(Description description, int32_t variant,
+                                 std::vector<int64_t> extents);
+
+  // InvalidArgument names the promise, the parameter and the value. `values`: one a parameter.
+  Status Check(const uint64_t* values, const Grid& grid) const;
+
+  const KernelDescription& description() const { return *description_; }
+  const std::vector<int64_t>& extents() const { return extents_; }
+
+ private:
+  struct Tensor {
+    size_t parameter = 0;
+    uint64_t bytes = 0;
+    uint64_t alignment = 1;  // of the element, or promised
+    bool is_written = false;
+  };
+  // A condition that needs a scalar or the grid.
+  struct Pending {
+    const Condition* condition = nullptr;
+    std::vector<launch::ConditionOp> program;
+  };
+
+  Promises() = default;
+  Status CheckGrid(const Grid& grid) const;
+  Status CheckTensors(const uint64_t* values) const;
+  Status Overlap(const Tensor& written, const Tensor& other) const;
+  Status CheckPending(const Pending& pending, const uint64_t* values, const Grid& grid) const;
+
+  Description description_;
+  std::vector<int64_t> extents_;
+  std::vector<Tensor> tensors_;
+  bool has_written_ = false;
+  const VariantSettings* variant_ = nullptr;  // into description_
+  std::vector<Pending> pending_;
+};
+
+}  // namespace phobos
+
+#endif  // PHOBOS_CLIENT_CPP_PROMISES_H_

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cpp/unchanged.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "client/cpp/number.h"
+
+namespace phobos {
+namespace {
+
+// One float type: how it is stored, read, and what stands for a value that is certainly wrong.
+struct F16 {
+  using Bits = uint16_t;
+  static double Read(Bits bits) { return HalfToDouble(bits); }
+  static constexpr Bits kSign = 0x8000, kOne = 0x3c00, kTwo = 0x4000;
+};
+struct BF16 {
+  using Bits = uint16_t;
+  static double Read(Bits bits) { return BFloatToDouble(bits); }
+  static constexpr Bits kSign = 0x8000, kOne = 0x3f80, kTwo = 0x4000;
+};
+struct F32 {
+  using Bits = uint32_t;
+  static double Read(Bits bits) {
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
+  static constexpr Bits kSign = 0x80000000, kOne = 0x3f800000, kTwo = 0x40000000;
+};
+struct F64 {
+  using Bits = uint64_t;
+  static double Read(Bits bits) {
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
+  static constexpr Bits kSign = uint64_t{1} << 63, kOne = uint64_t{0x3ff} << 52,
+                        kTwo = uint64_t{0x400} << 52;
+};
+
+template <typename Bits>
+Bits Load(const void* base, int64_t index) {
+  Bits bits;
+  memcpy(&bits, static_cast<const char*>(base) + index * static_cast<int64_t>(sizeof(Bits)),
+         sizeof(Bits));
+  return bits;
+}
+
+template <typename Bits>
+void Store(void* base, int64_t index, Bits bits) {
+  memcpy(static_cast<char*>(base) + index * static_cast<int64_t>(sizeof(Bits)), &bits,
+         sizeof(Bits));
+}
+
+// Of the finite elements; the others match only themselves.
+template <typename Float>
+double RootMeanSquare(const void* want, int64_t count) {
+  double sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = Float::Read(Load<typename Float::Bits>(want, i));
+    if (std::isfinite(value)) sum += value * value;
+  }
+  return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
+}
+
+template <typename Float>
+bool IsAcceptedFloat(const void* got, const void* want, int64_t count, const Tolerance& tolerance) {
+  using Bits = typename Float::Bits;
+  // The mean is wanted only where an element does not match by its own size; mostly the first one
+  // tells.
+  double rms = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    const Bits got_bits = Load<Bits>(got, i), want_bits = Load<Bits>(want, i);
+    if (got_bits == want_bits) continue;
+    const double g = Float::Read(got_bits), w = Float::Read(want_bits);
+    if (std::isnan(g) && std::isnan(w)) continue;
+    const double difference = std::fabs(g - w);
+    if (!std::isfinite(difference)) return false;
+    if (difference <= tolerance.atol + tolerance.rtol * std::fabs(w)) continue;
+    if (rms < 0) rms = RootMeanSquare<Float>(want, count);
+    if (difference > tolerance.atol + tolerance.rtol * std::max(std::fabs(w), rms)) return false;
+  }
+  return true;
+}
+
+// The other sign, and at least 1 in size: |wrong - want| >= 1 whatever want is.
+template <typename Float>
+void FillFloat(const void* want, int64_t count, void* out) {
+  using Bits = typename Float::Bits;
+  for (int64_t i = 0; i < count; ++i) {
+    const Bits bits = Load<Bits>(want, i);
+    const double value = Float::Read(bits);
+    const Bits magnitude = std::isfinite(value) && std::fabs(value) >= 1
+                               ? static_cast<Bits>(bits & ~Float::kSign)
+                               : (i % 2 == 0 ? Float::kOne : Float::kTwo);
+    Store<Bits>(out, i, static_cast<Bits>(magnitude | (~bits & Float::kSign)));
+  }
+}
+
+}  // namespace
+
+Tolerance ToleranceFor(DType dtype, const TuneOptions& options) {
+  Tolerance own;
+  switch (dtype) {
+    case DType::kF16:
+      own = {4e-3, 1e-5};
+      break;
+    case DType::kBF16:
+      own = {1.6e-2, 1e-5};
+      break;
+    case DType::kF32:
+      own = {1.3e-6, 1e-5};
+      break;
+    case DType::kF64:
+      own = {1e-7, 1e-7};
+      break;
+    default:
+      return own;
+  }
+  return {std::max(own.rtol, options.rtol.value_or(0)),
+          std::max(own.atol, options.atol.value_or(0))};
+}
+
+bool IsAccepted(DType dtype, const void* got, const void* want, int64_t count,
+                const Tolerance& tolerance) {
+  switch (dtype) {
+    case DType::kF16:
+      return IsAcceptedFloat<F16>(got, want, count, tolerance);
+    case DType::kBF16:
+      return IsAcceptedFloat<BF16>(got, want, count, tolerance);
+    case DType::kF32:
+      return IsAcceptedFloat<F32>(got, want, count, tolerance);
+    case DType::kF64:
+      return IsAcceptedFloat<F64>(got, want, count, tolerance);
+    default:
+      return memcmp(got, want, static_cast<size_t>(count * ElementBytes(dtype))) == 0;
+  }
+}
+
+void FillWithWrong(DType dtype, const void* want, int64_t count, void* out) {
+  switch (dtype) {
+    case DType::kF16:
+      return FillFloat<F16>(want, count, out);
+    case DType::kBF16:
+      return FillFloat<BF16>(want, count, out);
+    case DType::kF32:
+      return FillFloat<F32>(want, count, out);
+    case DType::kF64:
+      return FillFloat<F64>(want, count, out);
+    case DType::kBool:
+      for (int64_t i = 0; i < count; ++i) {
+        Store<uint8_t>(out, i, Load<uint8_t>(want, i) == 0 ? 1 : 0);
+      }
+      return;
+    default:
+      for (int64_t i = 0; i < count * ElementBytes(dtype); ++i) {
+        Store<uint8_t>(out, i, static_cast<uint8_t>(~Load<uint8_t>(want, i)));
+      }
+      return;
+  }
+}
+
+}  // namespace phobos

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cpp/upload.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "client/cpp/unchanged.h"
+
+namespace phobos {
+namespace {
+
+Status BadPlan(const std::string& what) {
+  return Status(Code::kInternal, "the daemon's plan of its shared memory is wrong: " + what);
+}
+
+// Whether `bytes` from `offset` on lie in a segment of `size` bytes.
+bool Fits(int64_t offset, int64_t bytes, int64_t size) {
+  return offset >= 0 && bytes >= 0 && offset <= size && bytes <= size - offset;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Upload>> Upload::Begin(const TuneSpec& spec, stub::Segments& segments,
+                                                const stub::Lead& lead) {
+  std::unique_ptr<Upload> upload(new Upload(spec, segments, lead));
+  if (Status status = upload->Map(); !status.ok()) return status;
+  if (Status status = upload->PlaceTensors(); !status.ok()) return status;
+  return upload;
+}
+
+Upload::~Upload() {
+  for (size_t i = 0; i < bases_.size(); ++i) segments_.Done(lead_.segments[i].segment);
+}
+
+Status Upload::Map() {
+  for (const stub::SegmentGrant& grant : lead_.segments) {
+    const StatusOr<std::byte*> base = segments_.Use(grant);
+    if (!base.ok()) return base.status();
+    bases_.push_back(*base);
+  }
+  return Status();
+}
+
+Status Upload::PlaceTensors() {
+  const std::vector<Parameter>& parameters = spec_.description->parameters;
+  const StatusOr<std::vector<int64_t>> sizes = TensorBytes(*spec_.description, spec_.extents);
+  if (!sizes.ok()) return sizes.status();
+  places_.resize(parameters.size());
+  scalars_ = spec_.values;
+  arguments_.resize(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    arguments_[i] = &scalars_[i];
+    if (!parameters[i].is_tensor) continue;
+    const auto request =
+        std::find_if(lead_.buffers.begin(), lead_.buffers.end(),
+                     [&](const auto& b) { return b.parameter == parameters[i].name; });
+    if (request == lead_.buffers.end()) return BadPlan("no place for " + parameters[i].name);
+    size_t segment = 0;
+    while (segment < bases_.size() && lead_.segments[segment].segment != request->segment) {
+      ++segment;
+    }
+    if (segment == bases_.size()) return BadPlan("no segment for " + parameters[i].name);
+    const int64_t size = lead_.segments[segment].bytes;
+    if (request->bytes != (*sizes)[i] || !Fits(request->offset_bytes, request->bytes, size) ||
+        (request->is_written && !Fits(request->expected_offset_bytes, request->bytes, size))) {
+      return BadPlan(parameters[i].name + " does not fit");
+    }
+    places_[i].request = &*request;
+    places_[i].argument = bases_[segment] + request->offset_bytes;
+    if (parameters[i].is_written) {
+      places_[i].expected = bases_[segment] + request->expected_offset_bytes;
+    }
+    arguments_[i] = places_[i].argument;
+  }
+  return Status();
+}
+
+StatusOr<std::vector<stub::BufferRef>> Upload::CopyArguments(
+    const std::function<bool()>& interrupted) {
+  std::vector<stub::BufferRef> refs;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const stub::BufferRequest* request = places_[i].request;
+    if (request == nullptr) continue;
+    if (interrupted()) return Status(Code::kCancelled, "the caller cancelled");
+    const auto* bytes = reinterpret_cast<const void*>(spec_.values[i]);
+    if (request->bytes > 0) {
+      memcpy(places_[i].argument, bytes, static_cast<size_t>(request->bytes));
+    }
+    stub::BufferRef ref;
+    ref.parameter = request->parameter;
+    ref.segment = request->segment;
+    ref.offset_bytes = request->offset_bytes;
+    ref.bytes = request->bytes;
+    ref.address_mod_256 = static_cast<int32_t>(spec_.values[i] % 256);
+    refs.push_back(std::move(ref));
+  }
+  return refs;
+}
+
+StatusOr<stub::Expected> Upload::CallReference(const std::function<bool()>& interrupted) {
+  if (Status status = RunReference(); !status.ok()) return status;
+  stub::Expected expected;
+  const std::vector<size_t> holding = HoldingTheAnswer();
+  std::vector<std::vector<std::byte>> wrong;
+  if (!holding.empty()) {
+    for (const size_t i : holding) {
+      const DType dtype = spec_.description->parameters[i].dtype;
+      const int64_t bytes = places_[i].request->bytes;
+      std::vector<std::byte>& values = wrong.emplace_back(static_cast<size_t>(bytes));
+      FillWithWrong(dtype, places_[i].expected, bytes / ElementBytes(dtype), values.data());
+    }
+    // The reference may have changed its copies: it gets new ones, with the overwritten tensors.
+    const StatusOr<std::vector<stub::BufferRef>> refs = CopyArguments(interrupted);
+    if (!refs.ok()) return refs.status();
+    const auto overwrite = [&] {
+      for (size_t k = 0; k < holding.size(); ++k) {
+        memcpy(places_[holding[k]].argument, wrong[k].data(), wrong[k].size());
+      }
+    };
+    overwrite();
+    if (Status status = RunReference(); !status.ok()) return status;
+    overwrite();  // what the reference made of them is not what a variant shall start from
+    for (const stub::BufferRef& ref : *refs) {
+      for (const size_t i : holding) {
+        if (ref.parameter == spec_.description->parameters[i].name) {
+          expected.replaced.push_back(ref);
+        }
+      }
+    }
+  }
+  for (const Place& place : places_) {
+    if (place.expected == nullptr) continue;
+    stub::BufferRef ref;
+    ref.parameter = place.request->parameter;
+    ref.segment = place.request->segment;
+    ref.offset_bytes = place.request->expected_offset_bytes;
+    ref.bytes = place.request->bytes;
+    expected.buffers.push_back(std::move(ref));
+  }
+  return expected;
+}
+
+Status Upload::RunReference() {
+  for (Place& place : places_) place.is_set = false;
+  scalars_ = spec_.values;
+  set_error_ = Status();
+  if (Status status = spec_.callbacks.reference(*this); !status.ok()) return status;
+  if (!set_error_.ok()) return set_error_;
+  for (const Place& place : places_) {
+    if (place.expected == nullptr || place.is_set) continue;
+    return Status(Code::kInvalidArgument, "the reference gave no answer for " +
+                                              place.request->parameter +
+                                              ", which the kernel writes");
+  }
+  return Status();
+}
+
+// Tensors that the kernel only writes and whose present values the check would take for the answer.
+std::vector<size_t> Upload::HoldingTheAnswer() const {
+  std::vector<size_t> holding;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const Parameter& parameter = spec_.description->parameters[i];
+    if (place.expected == nullptr || parameter.is_read || place.request->bytes == 0) continue;
+    if (IsAccepted(parameter.dtype, reinterpret_cast<const void*>(spec_.values[i]), place.expected,
+                   place.request->bytes / ElementBytes(parameter.dtype),
+                   ToleranceFor(parameter.dtype, spec_.options))) {
+      holding.push_back(i);
+    }
+  }
+  return holding;
+}
+
+Status Upload::Set(std::string_view parameter, const void* bytes, size_t size) {
+  const auto refuse = [&](const std::string& why) {
+    set_error_ = Status(Code::kInvalidArgument,
+                        "the reference's answer for '" + std::string(parameter) + "': " + why);
+    return set_error_;
+  };
+  for (size_t i = 0; i < places_.size(); ++i) {
+    Place& place = places_[i];
+    if (spec_.description->parameters[i].name != parameter) continue;
+    if (place.expected == nullptr) return refuse("the kernel does not write it");
+    if (size != static_cast<size_t>(place.request->bytes)) {
+      return refuse(std::to_string(size) + " bytes, but the tensor has " +
+                    std::to_string(place.request->bytes));
+    }
+    if (size > 0) memmove(place.expected, bytes, size);
+    place.is_set = true;
+    return Status();
+  }
+  return refuse("the kernel has no such tensor");
+}
+
+}  // namespace phobos

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Upload: the arguments and expected answers of one lead, in the daemon's shared memory. The
+// arguments' copies serve twice: the daemon takes its own from them, then the reference works on
+// them. One thread.
+#ifndef PHOBOS_CLIENT_CPP_UPLOAD_H_
+#define PHOBOS_CLIENT_CPP_UPLOAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "client/cpp/tune.h"
+#include "client/launch/status.h"
+#include "client/stub/segments.h"
+#include "client/stub/wire/verbs.h"
+
+namespace phobos {
+
+class Upload : private ReferenceCall {
+ public:
+  // Maps what the lead grants and checks that every tensor fits its place. `spec` and `segments`
+  // must outlive it. Internal: the daemon's plan of its memory is not one.
+  static StatusOr<std::unique_ptr<Upload>> Begin(const TuneSpec& spec, stub::Segments& segments,
+                                                 const stub::Lead& lead);
+  ~Upload() override;
+
+  // Copies the caller's arguments in; gives what to tell the daemon. `interrupted` is asked between
+  // tensors; Cancelled.
+  StatusOr<std::vector<stub::BufferRef>> CopyArguments(const std::function<bool()>& interrupted);
+
+  // Calls the reference on the copies. Where a tensor that the kernel only writes holds the answer
+  // already, overwrites it and calls the reference again. Only after the daemon owns copies of its
+  // own. InvalidArgument: the answer is not one a written tensor; else what the reference says.
+  StatusOr<stub::Expected> CallReference(const std::function<bool()>& interrupted);
+
+ private:
+  struct Place {
+    std::byte* argument = nullptr;
+    std::byte* expected = nullptr;  // null: not written
+    const stub::BufferRequest* request = nullptr;
+    bool is_set = false;
+  };
+
+  Upload(const TuneSpec& spec, stub::Segments& segments, const stub::Lead& lead)
+      : spec_(spec), segments_(segments), lead_(lead) {}
+
+  Status Map();
+  Status PlaceTensors();
+  Status RunReference();
+  std::vector<size_t> HoldingTheAnswer() const;
+
+  const KernelDescription& description() const override { return *spec_.description; }
+  const std::vector<int64_t>& extents() const override { return spec_.extents; }
+  const std::vector<void*>& arguments() const override { return arguments_; }
+  Status Set(std::string_view parameter, const void* bytes, size_t size) override;
+
+  const TuneSpec& spec_;
+  stub::Segments& segments_;
+  const stub::Lead lead_;
+  std::vector<std::byte*> bases_;  // one a segment of the lead that is mapped
+  std::vector<Place> places_;      // one a parameter
+  std::vector<uint64_t> scalars_;  // what arguments_ points at for scalars
+  std::vector<void*> arguments_;
+  Status set_error_;
+};
+
+}  // namespace phobos
+
+#endif  // PHOBOS_CLIENT_CPP_UPLOAD_H_
