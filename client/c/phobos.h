@@ -22,8 +22,9 @@
 //    added at their end. Zero in a field means its default, but where the field has none.
 // 7. JSON is compact, in the field names of the messages in proto/: numbers are numbers (int64
 //    too), enum values are lower-case words without their prefix ("timed", "race_free", "f32"), an
-//    empty field is left out. Constants, extents and keys are one object in order, {"BLOCK": 256,
-//    "PRECISION": "tf32"}; a float has a point or an exponent.
+//    empty text or list is left out. Constants, extents and keys are one object in order,
+//    {"BLOCK": 256, "PRECISION": "tf32"}; a float has a point or an exponent, or is one of the
+//    texts "nan", "inf", "-inf".
 #ifndef PHOBOS_CLIENT_C_PHOBOS_H_
 #define PHOBOS_CLIENT_C_PHOBOS_H_
 
@@ -129,8 +130,9 @@ void phobos_plan_free(phobos_plan* plan);
 // parameter in the order of declaration, a tensor's address or a scalar's bits (zero-extended). A
 // tensor must be as large as the plan's extents say. grid: x, y, z; with a zero among them nothing
 // is launched, which succeeds. PHOBOS_INVALID_ARGUMENT, naming the promise, the parameter and the
-// value: an impossible grid, an address that breaks @ph.aligned, a written tensor that overlaps
-// another parameter, a ph.assume that does not hold.
+// value: an impossible grid, an address that breaks @ph.aligned or the alignment of an element, a
+// written tensor that overlaps another parameter, a ph.assume that does not hold; nothing was
+// launched then.
 phobos_code phobos_plan_launch(phobos_plan* plan, const uint64_t* values, const int64_t grid[3],
                                phobos_error** error);
 
@@ -168,9 +170,9 @@ phobos_code phobos_expected_set(phobos_expected* expected, const char* parameter
                                 size_t size);
 
 // Computes what the kernel should. arguments: one a parameter; for a tensor the address of a copy
-// that the reference may change; for a scalar the address of its value. Calls phobos_expected_set
-// for every tensor that the kernel writes and returns 0; or says why not and returns 1. May be
-// called twice in a tune.
+// that the reference may change, valid during the call (it is the upload itself: no other copy is
+// made); for a scalar the address of its value. Calls phobos_expected_set for every tensor that the
+// kernel writes and returns 0; or says why not and returns 1. May be called twice in a tune.
 typedef int (*phobos_reference_function)(void* user, void* const* arguments,
                                          phobos_expected* expected, phobos_sink* sink);
 
@@ -252,7 +254,7 @@ phobos_code phobos_kernel_variant(phobos_kernel* kernel, const int64_t* extents,
                                   int32_t extent_count, int32_t variant, phobos_plan** plan,
                                   phobos_error** error);
 
-// The current Result at these extents, or PHOBOS_MISS.
+// The current Result at these extents, or PHOBOS_MISS. An extent outside the key may be -1: any.
 phobos_code phobos_kernel_result(phobos_kernel* kernel, const int64_t* extents,
                                  int32_t extent_count, phobos_result** result,
                                  phobos_error** error);

@@ -55,17 +55,28 @@ void Client::Warn(const std::string& text) {
   options_.warn(text);
 }
 
-std::shared_ptr<launch::HostPool> Client::Pool(int tuned_threads) {
+StatusOr<std::shared_ptr<launch::HostPool>> Client::Pool(const std::string& device_uuid) {
   State& state = state_.Get();
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  if (state.pool == nullptr) {
-    int threads = options_.threads;
-    const bool is_wished = getenv("PHOBOS_THREADS") != nullptr;
-    if (threads <= 0 && (is_wished || tuned_threads <= 0)) threads = launch::DefaultThreads();
-    if (threads <= 0) threads = tuned_threads;
-    state.pool = std::make_shared<launch::HostPool>(threads);
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.pool != nullptr) return state.pool;
   }
+  const StatusOr<int> threads = Threads(device_uuid);
+  if (!threads.ok()) return threads.status();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.pool == nullptr) state.pool = std::make_shared<launch::HostPool>(*threads);
   return state.pool;
+}
+
+StatusOr<int> Client::Threads(const std::string& device_uuid) {
+  if (options_.threads > 0) return options_.threads;
+  if (getenv("PHOBOS_THREADS") != nullptr) return launch::DefaultThreads();
+  const StatusOr<std::shared_ptr<const stub::Link>> link = Hello();
+  if (!link.ok()) return link.status();
+  for (const Device& device : (*link)->hello.devices) {
+    if (device.uuid == device_uuid && device.threads > 0) return device.threads;
+  }
+  return launch::DefaultThreads();
 }
 
 }  // namespace phobos

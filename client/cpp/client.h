@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Client: a process's access to phobos-tuner: the daemon of this machine, and the threads that run blocks
-// on the host chip. Connects when first needed. Open one and share it. Any thread; a forked child may go
-// on using it.
+// Client: a process's access to phobos-tuner: the daemon of this machine, and the threads that run
+// blocks on the host chip. Connects when first needed. Open one and share it. Any thread; a forked
+// child may go on using it.
 #ifndef PHOBOS_CLIENT_CPP_CLIENT_H_
 #define PHOBOS_CLIENT_CPP_CLIENT_H_
 
@@ -24,8 +24,8 @@ namespace phobos {
 struct ClientOptions {
   // Empty: $PHOBOS_SOCKET, else the system daemon's, else the user's own.
   std::string socket;
-  // phobosd, to be started when none answers. Empty: $PHOBOS_DAEMON, else near this library, else in
-  // $PATH.
+  // phobosd, to be started when none answers. Empty: $PHOBOS_DAEMON, else near this library, else
+  // in $PATH.
   std::string daemon;
   // Who calls. Empty: "c++" and the version.
   std::string client_name;
@@ -33,7 +33,8 @@ struct ClientOptions {
   bool autostart = true;
   // Threads that run blocks. 0: $PHOBOS_THREADS, else as many as tunes use.
   int threads = 0;
-  // Called at least every 200 ms while a call waits for the daemon. True: that call gives Cancelled.
+  // Called at least every 200 ms while a call waits for the daemon. True: that call gives
+  // Cancelled.
   std::function<bool()> interrupted;
   // Called once for each thing the user should know that is no error. Empty: a line on stderr.
   std::function<void(const std::string& text)> warn;
@@ -55,19 +56,20 @@ class Client {
   stub::Patience patience() const { return {stub::Clock::time_point::max(), options_.interrupted}; }
   // Hands `text` to the user unless this process has warned of it already.
   void Warn(const std::string& text);
-  // The pool for launches on the host chip; made at the first call, with `tuned_threads` where the
-  // options and the environment do not say.
-  std::shared_ptr<launch::HostPool> Pool(int tuned_threads);
+  // The pool for launches on the host chip. Made at the first call, which asks the daemon how many
+  // threads that device's tunes use where neither options nor environment say.
+  StatusOr<std::shared_ptr<launch::HostPool>> Pool(const std::string& device_uuid);
 
  private:
   // What fork() must not break.
   struct State {
     std::mutex mutex;
-    std::set<std::string> warned;             // guarded by mutex
+    std::set<std::string> warned;            // guarded by mutex
     std::shared_ptr<launch::HostPool> pool;  // guarded by mutex
   };
 
   explicit Client(ClientOptions options);
+  StatusOr<int> Threads(const std::string& device_uuid);
 
   const ClientOptions options_;
   std::unique_ptr<stub::Daemon> daemon_;

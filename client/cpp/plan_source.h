@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PlanSource: where the plans of one kernel on one device come from: stored winners, tunes, first choices,
-// by the policy table of PHOBOS_TUNE. The one place of these rules, for C, C++ and Python. Keeps the
-// winner of each key for the process's life. Any thread; a forked child starts with nothing kept.
+// PlanSource: where the plans of one kernel on one device come from: stored winners, tunes, first
+// choices, by the policy table of PHOBOS_TUNE. The one place of these rules, for C, C++ and Python.
+// Keeps the winner of each key for the process's life. Any thread; a forked child starts with
+// nothing kept.
 #ifndef PHOBOS_CLIENT_CPP_PLAN_SOURCE_H_
 #define PHOBOS_CLIENT_CPP_PLAN_SOURCE_H_
 
@@ -14,9 +15,9 @@
 #include <vector>
 
 #include "client/cpp/client.h"
-#include "client/cpp/plan.h"
-#include "client/cpp/promises.h"
-#include "client/cpp/tune.h"
+#include "client/cpp/plan/plan.h"
+#include "client/cpp/plan/promises.h"
+#include "client/cpp/tune/tune.h"
 #include "client/launch/per_process.h"
 #include "client/launch/status.h"
 #include "client/stub/wire/types.h"
@@ -69,12 +70,13 @@ class PlanSource {
 
   const std::string& kernel() const { return source_.kernel; }
 
-  // Asked of the daemon once a process. InvalidArgument: the text's first error, with line and caret.
+  // Asked of the daemon once a process. InvalidArgument: the text's first error, with line and
+  // caret.
   StatusOr<Description> Describe();
 
-  // The plan of a launch. `request`: how to tune if need be (its extents are not looked at); null: no
-  // reference is given. Errors: FailedPrecondition under kFrozen; what made a tune impossible; no
-  // admissible variant; a broken promise about extents.
+  // The plan of a launch. `request`: how to tune if need be (its extents are not looked at); null:
+  // no reference is given. Errors: FailedPrecondition under kFrozen; what made a tune impossible;
+  // no admissible variant; a broken promise about extents.
   StatusOr<Prepared> Prepare(const std::vector<int64_t>& extents, std::string_view policy,
                              const TuneRequest* request);
 
@@ -86,8 +88,8 @@ class PlanSource {
   StatusOr<std::shared_ptr<const Plan>> Variant(const std::vector<int64_t>& extents,
                                                 int32_t variant);
 
-  // Tunes, joins a tune, or takes the stored Result that was made with the same options. Older plans of
-  // the key go out of date.
+  // Tunes, joins a tune, or takes the stored Result that was made with the same options. Older
+  // plans of the key go out of date.
   StatusOr<Tuned> Tune(const TuneRequest& request);
   Status Warm(const TuneRequest& request);
 
@@ -110,7 +112,6 @@ class PlanSource {
   StatusOr<std::optional<Choice>> LookUpWinner(const KernelDescription& description,
                                                const std::vector<int64_t>& extents);
   StatusOr<Choice> CompileVariant(int32_t variant);
-  StatusOr<std::shared_ptr<const LoadedVariant>> Load(const LaunchPlan& plan);
   StatusOr<std::shared_ptr<const Plan>> MakePlan(const Description& description,
                                                  const std::vector<int64_t>& extents,
                                                  const Choice& choice, Plan::Validity validity);

@@ -20,7 +20,7 @@
 // Debian's libnghttp2.a is position independent but for its use of stderr in a function that nobody
 // calls; BUILD.bazel renames that to this.
 extern "C" {
-FILE* phobos_nghttp2_stderr = nullptr;
+FILE* nghttp2_has_no_stderr = nullptr;
 }
 
 namespace phobos::stub {

@@ -36,8 +36,8 @@ class Call {
   // connection is lost. After an error or the end the call is over.
   StatusOr<std::optional<std::string>> Receive(const Patience& patience);
 
-  // Receive's Unavailable tells of the end of the connection or of the server, or of a call that the
-  // server never looked at: the call may be made again on another connection.
+  // Receive's Unavailable tells of the end of the connection or of the server, or of a call that
+  // the server never looked at: the call may be made again on another connection.
   bool is_lost() const;
 
  private:

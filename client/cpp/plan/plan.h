@@ -2,8 +2,8 @@
 //
 // Plan: one variant of a kernel, loaded, for one set of extents; what launches. Immutable but for
 // its going out of date. Any thread; a forked child may go on launching it.
-#ifndef PHOBOS_CLIENT_CPP_PLAN_H_
-#define PHOBOS_CLIENT_CPP_PLAN_H_
+#ifndef PHOBOS_CLIENT_CPP_PLAN_PLAN_H_
+#define PHOBOS_CLIENT_CPP_PLAN_PLAN_H_
 
 #include <atomic>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "client/cpp/promises.h"
+#include "client/cpp/plan/promises.h"
 #include "client/launch/host.h"
 #include "client/launch/status.h"
 #include "client/stub/wire/types.h"
@@ -44,8 +44,9 @@ class Plan {
 
   // How long it may be launched.
   struct Validity {
-    std::shared_ptr<const KeyEpoch> epoch;  // out of date when this changes; null: never
-    int64_t until_ns = 0;                   // of CLOCK_MONOTONIC; 0: for ever
+    std::shared_ptr<const KeyEpoch> epoch;  // out of date when this is not `made_at`; null: never
+    int64_t made_at = 0;
+    int64_t until_ns = 0;  // of CLOCK_MONOTONIC; 0: for ever
   };
 
   // Internal: the plan's slots do not fit the description.
@@ -78,7 +79,6 @@ class Plan {
   const Promises promises_;
   const Facts facts_;
   const Validity validity_;
-  const int64_t made_at_epoch_;
   const std::shared_ptr<launch::HostPool> pool_;
   // Where each slot comes from: a parameter's value, or an extent's.
   struct Slot {
@@ -90,4 +90,4 @@ class Plan {
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_CPP_PLAN_H_
+#endif  // PHOBOS_CLIENT_CPP_PLAN_PLAN_H_

@@ -3,8 +3,8 @@
 // Promises: what a launch of one variant with one set of extents must keep. Extents are judged
 // once, when it is made; addresses, scalars and the grid at each launch, in nanoseconds. Immutable,
 // any thread.
-#ifndef PHOBOS_CLIENT_CPP_PROMISES_H_
-#define PHOBOS_CLIENT_CPP_PROMISES_H_
+#ifndef PHOBOS_CLIENT_CPP_PLAN_PROMISES_H_
+#define PHOBOS_CLIENT_CPP_PLAN_PROMISES_H_
 
 #include <cstdint>
 #include <memory>
@@ -72,4 +72,4 @@ class Promises {
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_CPP_PROMISES_H_
+#endif  // PHOBOS_CLIENT_CPP_PLAN_PROMISES_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/cpp/number.h"
+#include "client/cpp/plan/number.h"
 
 #include <bit>
 #include <cmath>

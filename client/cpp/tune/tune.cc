@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/cpp/tune.h"
+#include "client/cpp/tune/tune.h"
 
 #include <poll.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "client/cpp/upload.h"
+#include "client/cpp/tune/upload.h"
 
 namespace phobos {
 namespace {

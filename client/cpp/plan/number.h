@@ -2,8 +2,8 @@
 //
 // Elements of the language's types as numbers, for what the client itself must look at: scalars in
 // conditions, and answers that a kernel's output already holds. Pure, any thread.
-#ifndef PHOBOS_CLIENT_CPP_NUMBER_H_
-#define PHOBOS_CLIENT_CPP_NUMBER_H_
+#ifndef PHOBOS_CLIENT_CPP_PLAN_NUMBER_H_
+#define PHOBOS_CLIENT_CPP_PLAN_NUMBER_H_
 
 #include <cstdint>
 
@@ -22,4 +22,4 @@ launch::Number ScalarNumber(DType dtype, uint64_t bits);
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_CPP_NUMBER_H_
+#endif  // PHOBOS_CLIENT_CPP_PLAN_NUMBER_H_

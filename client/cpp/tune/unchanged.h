@@ -3,8 +3,8 @@
 // The guard against kernels that do nothing: where a caller's output holds the right answer already
 // (from an earlier launch, say), a variant that writes nothing would pass the check. Such an output
 // is overwritten before the tune, by values that are certainly wrong. Pure, any thread.
-#ifndef PHOBOS_CLIENT_CPP_UNCHANGED_H_
-#define PHOBOS_CLIENT_CPP_UNCHANGED_H_
+#ifndef PHOBOS_CLIENT_CPP_TUNE_UNCHANGED_H_
+#define PHOBOS_CLIENT_CPP_TUNE_UNCHANGED_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,4 +31,4 @@ void FillWithWrong(DType dtype, const void* want, int64_t count, void* out);
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_CPP_UNCHANGED_H_
+#endif  // PHOBOS_CLIENT_CPP_TUNE_UNCHANGED_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/cpp/unchanged.h"
+#include "client/cpp/tune/unchanged.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
-#include "client/cpp/number.h"
+#include "client/cpp/plan/number.h"
 
 namespace phobos {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/cpp/upload.h"
+#include "client/cpp/tune/upload.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "client/cpp/unchanged.h"
+#include "client/cpp/tune/unchanged.h"
 
 namespace phobos {
 namespace {

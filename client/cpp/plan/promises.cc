@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/cpp/promises.h"
+#include "client/cpp/plan/promises.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "client/cpp/number.h"
+#include "client/cpp/plan/number.h"
 #include "client/launch/grid.h"
 
 namespace phobos {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client/cpp/plan.h"
+#include "client/cpp/plan/plan.h"
 
 #include <time.h>
 
@@ -37,7 +37,6 @@ Plan::Plan(std::shared_ptr<const LoadedVariant> variant, Promises promises, Fact
       promises_(std::move(promises)),
       facts_(std::move(facts)),
       validity_(std::move(validity)),
-      made_at_epoch_(validity_.epoch == nullptr ? 0 : validity_.epoch->load()),
       pool_(std::move(pool)) {}
 
 StatusOr<std::shared_ptr<const Plan>> Plan::Make(std::shared_ptr<const LoadedVariant> variant,
@@ -69,7 +68,7 @@ StatusOr<std::shared_ptr<const Plan>> Plan::Make(std::shared_ptr<const LoadedVar
 
 bool Plan::IsCurrent() const {
   if (validity_.epoch != nullptr &&
-      validity_.epoch->load(std::memory_order_relaxed) != made_at_epoch_) {
+      validity_.epoch->load(std::memory_order_relaxed) != validity_.made_at) {
     return false;
   }
   return validity_.until_ns == 0 || CoarseNowNs() < validity_.until_ns;

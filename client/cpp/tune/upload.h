@@ -3,8 +3,8 @@
 // Upload: the arguments and expected answers of one lead, in the daemon's shared memory. The
 // arguments' copies serve twice: the daemon takes its own from them, then the reference works on
 // them. One thread.
-#ifndef PHOBOS_CLIENT_CPP_UPLOAD_H_
-#define PHOBOS_CLIENT_CPP_UPLOAD_H_
+#ifndef PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
+#define PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/cpp/tune.h"
+#include "client/cpp/tune/tune.h"
 #include "client/launch/status.h"
 #include "client/stub/segments.h"
 #include "client/stub/wire/verbs.h"
@@ -70,4 +70,4 @@ class Upload : private ReferenceCall {
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_CPP_UPLOAD_H_
+#endif  // PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_

@@ -4,8 +4,8 @@
 // the Result, with the upload of arguments, the calls of grid and reference, and asking anew when
 // the daemon went away. Keeps nothing: what the outcome changes is plan_source.h's business. Any
 // thread.
-#ifndef PHOBOS_CLIENT_CPP_TUNE_H_
-#define PHOBOS_CLIENT_CPP_TUNE_H_
+#ifndef PHOBOS_CLIENT_CPP_TUNE_TUNE_H_
+#define PHOBOS_CLIENT_CPP_TUNE_TUNE_H_
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/cpp/promises.h"
+#include "client/cpp/plan/promises.h"
 #include "client/launch/status.h"
 #include "client/stub/daemon.h"
 #include "client/stub/wire/types.h"
@@ -91,4 +91,4 @@ StatusOr<TuneOutcome> RunTune(stub::Daemon& daemon, const TuneSpec& spec,
 
 }  // namespace phobos
 
-#endif  // PHOBOS_CLIENT_CPP_TUNE_H_
+#endif  // PHOBOS_CLIENT_CPP_TUNE_TUNE_H_

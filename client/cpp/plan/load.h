@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads a variant's compiled code into this process, from the daemon's cache folder or, where that
+// cannot be read from here (a container, another user's cache), from the bytes that the daemon
+// sends. Any thread.
+#ifndef PHOBOS_CLIENT_CPP_PLAN_LOAD_H_
+#define PHOBOS_CLIENT_CPP_PLAN_LOAD_H_
+
+#include <memory>
+
+#include "client/cpp/plan/plan.h"
+#include "client/launch/status.h"
+#include "client/stub/daemon.h"
+
+namespace phobos {
+
+// FailedPrecondition: not for this machine's processor. DataLoss: the bytes are not those of the
+// digest.
+StatusOr<std::shared_ptr<const LoadedVariant>> Load(stub::Daemon& daemon, const LaunchPlan& plan,
+                                                    const stub::Patience& patience);
+
+}  // namespace phobos
+
+#endif  // PHOBOS_CLIENT_CPP_PLAN_LOAD_H_

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cpp/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace phobos {
+namespace {
+
+std::string ValueText(const Constant& constant) {
+  if (const int64_t* whole = std::get_if<int64_t>(&constant.value)) return std::to_string(*whole);
+  if (const double* real = std::get_if<double>(&constant.value)) return FloatText(*real);
+  if (const bool* truth = std::get_if<bool>(&constant.value)) return *truth ? "True" : "False";
+  if (const std::string* text = std::get_if<std::string>(&constant.value)) {
+    return "\"" + *text + "\"";
+  }
+  return "?";
+}
+
+// Bytes that follow the first one of a UTF-8 character, and the least code point that needs them;
+// -1 for a byte that begins none.
+int Following(uint8_t first, uint32_t& bits, uint32_t& least) {
+  if (first < 0x80) {
+    bits = first, least = 0;
+    return 0;
+  }
+  if (first >> 5 == 0x6) {
+    bits = first & 0x1f, least = 0x80;
+    return 1;
+  }
+  if (first >> 4 == 0xe) {
+    bits = first & 0x0f, least = 0x800;
+    return 2;
+  }
+  if (first >> 3 == 0x1e) {
+    bits = first & 0x07, least = 0x10000;
+    return 3;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::string SettingsText(const std::vector<Constant>& settings) {
+  if (settings.empty()) return "no constants";
+  std::string text;
+  for (const Constant& constant : settings) {
+    text += (text.empty() ? "" : ", ") + constant.name + "=" + ValueText(constant);
+  }
+  return text;
+}
+
+std::string FloatText(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  // Not std::to_chars: its tables are a tenth of libphobos.so.
+  char digits[64];
+  for (int precision = 15; precision <= 17; ++precision) {
+    snprintf(digits, sizeof(digits), "%.*g", precision, value);
+    if (strtod(digits, nullptr) == value) break;
+  }
+  std::string text = digits;
+  // The host program's locale may write a comma.
+  const size_t point = text.find_first_not_of("0123456789e+-");
+  if (point != std::string::npos)
+    text.replace(point, text.find_first_of("0123456789", point) - point, ".");
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+bool IsUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    uint32_t bits = 0, least = 0;
+    const int following = Following(static_cast<uint8_t>(text[i]), bits, least);
+    if (following < 0 || text.size() - i <= static_cast<size_t>(following)) return false;
+    ++i;
+    for (int k = 0; k < following; ++k, ++i) {
+      const auto byte = static_cast<uint8_t>(text[i]);
+      if (byte >> 6 != 2) return false;
+      bits = bits << 6 | (byte & 0x3f);
+    }
+    const bool is_surrogate = bits >= 0xd800 && bits <= 0xdfff;
+    if (bits < least || bits > 0x10ffff || is_surrogate) return false;
+  }
+  return true;
+}
+
+}  // namespace phobos
