@@ -20,8 +20,8 @@ LIBRARIES = {
     "zlib": ("zlib.h",),
 }
 
-# Folders under /usr/include that are the system's own.
-SYSTEM_FOLDERS = ("arpa/", "linux/", "net/", "netinet/", "sys/")
+# Folders of headers that are the system's or the compiler's own.
+SYSTEM_FOLDERS = ("arpa/", "linux/", "net/", "netinet/", "sanitizer/", "sys/")
 
 _COMPILER = ["compiler/syntax", "compiler/sema", "compiler/ir", "compiler/passes", "compiler/race"]
 _DAEMON = [
