@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "daemon/tuner/admission.h"
 #include "daemon/tuner/setup.h"
 
 namespace phobos::tuner {

@@ -14,7 +14,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "daemon/tuner/tune.h"
+#include "daemon/compile/runner.h"
+#include "daemon/tuner/arguments.h"
+#include "daemon/tuner/spec.h"
 #include "daemon/worker/worker.h"
 
 namespace phobos::tuner {

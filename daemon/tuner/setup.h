@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "daemon/compile/runner.h"
 #include "daemon/tuner/arguments.h"
-#include "daemon/tuner/tune.h"
+#include "daemon/tuner/spec.h"
 #include "daemon/worker/messages.pb.h"
 
 namespace phobos::tuner {

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "daemon/tuner/choice.h"
+#include "daemon/tuner/decision/choice.h"
+#include "daemon/tuner/decision/rounds.h"
+#include "daemon/tuner/decision/statistics.h"
 #include "daemon/tuner/field.h"
-#include "daemon/tuner/rounds.h"
-#include "daemon/tuner/statistics.h"
 
 namespace phobos::tuner {
 namespace {
@@ -140,11 +140,10 @@ absl::Status Tuning::TakeRounds() {
       RETURN_IF_ERROR(WarmUp(running));
       if (!is_warm_) continue;
     }
-    const auto rounds_left = measuring_.rounds - log_.clean();
-    const absl::Duration a_round =
-        log_.taken() == 0 ? absl::ZeroDuration() : (Now() - start - warm_up_time_) / log_.taken();
-    Report(v1::PHASE_TIMING, log_.clean(), measuring_.rounds, a_round * rounds_left);
     RETURN_IF_ERROR(TakeRound(RotatedOrder(running, log_.clean())));
+    const absl::Duration a_round = (Now() - start - warm_up_time_) / log_.taken();
+    Report(v1::PHASE_TIMING, log_.clean(), measuring_.rounds,
+           a_round * (measuring_.rounds - log_.clean()));
   }
   timing_time_ = Now() - start - warm_up_time_;
   return Continue();

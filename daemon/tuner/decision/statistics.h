@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a variant's samples come to. Pure functions, any thread.
-#ifndef PHOBOS_DAEMON_TUNER_STATISTICS_H_
-#define PHOBOS_DAEMON_TUNER_STATISTICS_H_
+#ifndef PHOBOS_DAEMON_TUNER_DECISION_STATISTICS_H_
+#define PHOBOS_DAEMON_TUNER_DECISION_STATISTICS_H_
 
 #include <cstdint>
 
@@ -22,4 +22,4 @@ Statistics Summarize(absl::Span<const int64_t> samples_ns);
 
 }  // namespace phobos::tuner
 
-#endif  // PHOBOS_DAEMON_TUNER_STATISTICS_H_
+#endif  // PHOBOS_DAEMON_TUNER_DECISION_STATISTICS_H_

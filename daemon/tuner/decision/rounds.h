@@ -2,8 +2,8 @@
 //
 // The order of launches in a round, and which rounds count. Pure but for the log that RoundLog
 // keeps; one thread.
-#ifndef PHOBOS_DAEMON_TUNER_ROUNDS_H_
-#define PHOBOS_DAEMON_TUNER_ROUNDS_H_
+#ifndef PHOBOS_DAEMON_TUNER_DECISION_ROUNDS_H_
+#define PHOBOS_DAEMON_TUNER_DECISION_ROUNDS_H_
 
 #include <cstdint>
 #include <map>
@@ -52,4 +52,4 @@ class RoundLog {
 
 }  // namespace phobos::tuner
 
-#endif  // PHOBOS_DAEMON_TUNER_ROUNDS_H_
+#endif  // PHOBOS_DAEMON_TUNER_DECISION_ROUNDS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/tuner/rounds.h"
+#include "daemon/tuner/decision/rounds.h"
 
 #include <algorithm>
 #include <cstddef>

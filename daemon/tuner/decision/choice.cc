@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/tuner/choice.h"
+#include "daemon/tuner/decision/choice.h"
 
 #include <algorithm>
 
@@ -19,12 +19,11 @@ Choice Choose(absl::Span<const Candidate> candidates, int64_t timer_resolution_n
   const Statistics& of_fastest = fastest.statistics;
   const double scatter =
       static_cast<double>(of_fastest.interquartile_ns) / static_cast<double>(of_fastest.median_ns);
-  const double limit =
-      static_cast<double>(of_fastest.best_ns) * (1 + std::max(kLeastNoise, scatter));
+  const double noise = static_cast<double>(of_fastest.best_ns) * std::max(kLeastNoise, scatter);
   Choice choice;
   for (const Candidate& candidate : candidates) {
-    const int64_t best = candidate.statistics.best_ns;
-    if (static_cast<double>(best) <= limit || best - of_fastest.best_ns <= timer_resolution_ns) {
+    const int64_t behind = candidate.statistics.best_ns - of_fastest.best_ns;
+    if (static_cast<double>(behind) <= noise || behind <= timer_resolution_ns) {
       choice.ties.push_back(candidate.variant);
     }
   }

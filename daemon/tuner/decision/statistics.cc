@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/tuner/statistics.h"
+#include "daemon/tuner/decision/statistics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which variant wins. Pure functions, any thread.
-#ifndef PHOBOS_DAEMON_TUNER_CHOICE_H_
-#define PHOBOS_DAEMON_TUNER_CHOICE_H_
+#ifndef PHOBOS_DAEMON_TUNER_DECISION_CHOICE_H_
+#define PHOBOS_DAEMON_TUNER_DECISION_CHOICE_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "daemon/tuner/statistics.h"
+#include "daemon/tuner/decision/statistics.h"
 #include "proto/phobos/tuner/v1/types.pb.h"
 
 namespace phobos::tuner {
@@ -32,4 +32,4 @@ Choice Choose(absl::Span<const Candidate> candidates, int64_t timer_resolution_n
 
 }  // namespace phobos::tuner
 
-#endif  // PHOBOS_DAEMON_TUNER_CHOICE_H_
+#endif  // PHOBOS_DAEMON_TUNER_DECISION_CHOICE_H_

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "daemon/tuner/admission.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -11,7 +13,6 @@
 #include "client/launch/condition.h"
 #include "client/launch/host.h"
 #include "daemon/tuner/setup.h"
-#include "daemon/tuner/tune.h"
 
 namespace phobos::tuner {
 namespace {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/tuner/arguments.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/status_matchers.h"
+
+namespace phobos::tuner {
+namespace {
+
+using ::phobos::testing::StatusIs;
+using ::testing::HasSubstr;
+
+std::vector<std::byte> Filled(size_t size, int value) {
+  return std::vector<std::byte>(size, static_cast<std::byte>(value));
+}
+
+// What a worker would read there.
+std::vector<std::byte> Read(const Arguments& arguments, int memory, int64_t offset, size_t bytes) {
+  std::vector<std::byte> read(bytes);
+  EXPECT_EQ(pread(arguments.memory()[static_cast<size_t>(memory)].fd, read.data(), bytes, offset),
+            static_cast<ssize_t>(bytes));
+  return read;
+}
+
+TEST(Arguments, CopiesBytes) {
+  CopyPool pool(int64_t{1} << 30);
+  std::vector<std::byte> x = Filled(20'000'001, 1),
+                         y = Filled(7, 2);  // one large enough for threads
+  x.back() = std::byte{9};
+  ASSERT_OK_AND_ASSIGN(const auto arguments,
+                       Arguments::Copy(pool, {{"x", x, 16}, {"y", y, 255}, {"empty", {}, 0}}));
+  ASSERT_EQ(arguments->tensors().size(), 3u);
+  const Arguments::Copied& copied = arguments->tensors()[0];
+  EXPECT_EQ(copied.address_mod_256, 16);
+  EXPECT_EQ(copied.expected_memory, -1);
+  EXPECT_EQ(Read(*arguments, copied.memory, copied.offset_bytes, x.size()), x);
+  EXPECT_EQ(arguments->tensors()[1].bytes, 7);
+  EXPECT_EQ(
+      Read(*arguments, arguments->tensors()[1].memory, arguments->tensors()[1].offset_bytes, 7), y);
+}
+
+TEST(Arguments, ExpectedAndReplaced) {
+  CopyPool pool(int64_t{1} << 30);
+  const auto x = Filled(100, 1), out = Filled(50, 0), want = Filled(50, 7), fresh = Filled(50, 5);
+  ASSERT_OK_AND_ASSIGN(const auto arguments, Arguments::Copy(pool, {{"x", x, 0}, {"out", out, 0}}));
+  ASSERT_OK(arguments->CopyExpected({{"out", want, 0}}));
+  const Arguments::Copied& copied = arguments->tensors()[1];
+  ASSERT_EQ(copied.expected_memory, 1);
+  EXPECT_EQ(Read(*arguments, 1, copied.expected_offset_bytes, 50), want);
+  ASSERT_OK(arguments->Replace({{"out", fresh, 0}}));
+  EXPECT_EQ(Read(*arguments, copied.memory, copied.offset_bytes, 50), fresh);
+  EXPECT_EQ(Read(*arguments, 0, arguments->tensors()[0].offset_bytes, 100), x);
+  EXPECT_THAT(arguments->CopyExpected({{"z", want, 0}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"z\"")));
+  EXPECT_THAT(arguments->Replace({{"x", want, 0}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("50, but it has 100")));
+}
+
+TEST(Arguments, MemoryIsSealedAgainstShrinking) {
+  CopyPool pool(int64_t{1} << 30);
+  const auto x = Filled(100, 1);
+  ASSERT_OK_AND_ASSIGN(const auto arguments, Arguments::Copy(pool, {{"x", x, 0}}));
+  EXPECT_NE(fcntl(arguments->memory()[0].fd, F_GET_SEALS) & F_SEAL_SHRINK, 0);
+  EXPECT_NE(ftruncate(arguments->memory()[0].fd, 0), 0);
+}
+
+TEST(CopyPool, KeepsMemoryForTheNextJobUntilTrimmed) {
+  CopyPool pool(int64_t{1} << 30);
+  const auto x = Filled(1'000'000, 1);
+  int fd = -1;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto arguments, Arguments::Copy(pool, {{"x", x, 0}}));
+    fd = arguments->memory()[0].fd;
+  }
+  const int64_t held = pool.held_bytes();
+  EXPECT_GE(held, 1'000'000);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto again, Arguments::Copy(pool, {{"x", x, 0}}));
+    EXPECT_EQ(again->memory()[0].fd, fd);
+    EXPECT_EQ(pool.held_bytes(), held);
+    pool.Trim();
+    EXPECT_EQ(pool.held_bytes(), held);  // in use
+  }
+  pool.Trim();
+  EXPECT_EQ(pool.held_bytes(), 0);
+}
+
+TEST(CopyPool, LimitCountsWhatIsInUse) {
+  CopyPool pool(10 << 20);
+  const auto four = Filled(4 << 20, 1), seven = Filled(7 << 20, 1);
+  {
+    ASSERT_OK_AND_ASSIGN(const auto first, Arguments::Copy(pool, {{"x", four, 0}}));
+    EXPECT_THAT(Arguments::Copy(pool, {{"x", seven, 0}}),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         ::testing::AllOf(HasSubstr("7340032"), HasSubstr("10485760"),
+                                          HasSubstr("4194304"))));
+  }
+  // Idle memory makes room.
+  EXPECT_OK(Arguments::Copy(pool, {{"x", seven, 0}}));
+}
+
+// Arguments may outlive the pool.
+TEST(CopyPool, MayGoFirst) {
+  auto pool = std::make_unique<CopyPool>(1 << 20);
+  const auto x = Filled(100, 1);
+  ASSERT_OK_AND_ASSIGN(auto arguments, Arguments::Copy(*pool, {{"x", x, 0}}));
+  pool.reset();
+  EXPECT_EQ(Read(*arguments, 0, 0, 100), x);
+  arguments.reset();
+}
+
+}  // namespace
+}  // namespace phobos::tuner
