@@ -10,6 +10,11 @@ of it.
 class PhobosError(Exception):
     """Base of every error of this package."""
 
+    __module__ = "phobos.lang"  # where users know it; the same for all that derive from it
+
+    def __init_subclass__(cls):
+        cls.__module__ = "phobos.lang"
+
     def __init__(self, message, *, kernel="", key="", reason="", remedy="", variants=()):
         super().__init__(message)
         self.message = message
@@ -75,3 +80,5 @@ class UnsupportedError(PhobosError, NotImplementedError):
 
 class PhobosWarning(UserWarning):
     """Something a user should know that stops nothing."""
+
+    __module__ = "phobos.lang"

@@ -175,7 +175,7 @@ class Kernel:
             what = f"{(unknown + missing)[0]!r} is {'no extent' if unknown else 'missing'}"
             raise self._argument_error(f"{what}; the key is ({', '.join(description.key)})")
         values = (ctypes.c_int64 * len(description.extents))(
-            *(extents.get(name, 0) for name in description.extents)
+            *(extents.get(name, -1) for name in description.extents)
         )
         result = ctypes.c_void_p()
         code = library().waiting_call(

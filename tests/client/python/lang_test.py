@@ -67,6 +67,9 @@ class NamesTest(unittest.TestCase):
         again = pickle.loads(pickle.dumps(error))
         self.assertEqual(str(again), "add at N=7: no\nDo so.")
         self.assertEqual((again.kernel, again.key, again.reason), ("add", "N=7", "race"))
+        self.assertEqual(
+            f"{type(again).__module__}.{type(again).__name__}", "phobos.lang.LaunchError"
+        )
         for name in (
             "KernelSourceError",
             "ArgumentError",
