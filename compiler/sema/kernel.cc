@@ -46,7 +46,8 @@ constexpr Instead kInstead[] = {
     {"torch", "the language has its own functions: ph.exp, ph.sqrt, ..."},
 };
 
-std::vector<std::string_view> NamesInSight(const DeclarationScope& scope, const Kernel& kernel) {
+std::vector<std::string_view> NamesInSight(const DeclarationScope& scope, const Kernel& kernel,
+                                           const Usage& usage) {
   std::vector<std::string_view> names = scope.constants.Names();
   for (const TunedConstant& constant : kernel.space) names.push_back(constant.name);
   for (const ir::Extent& extent : kernel.extents) names.push_back(extent.name);
@@ -54,6 +55,7 @@ std::vector<std::string_view> NamesInSight(const DeclarationScope& scope, const 
   for (const ast::Function& function : scope.module.functions) {
     if (!function.is_kernel) names.push_back(function.name);
   }
+  names.insert(names.end(), usage.bound_names.begin(), usage.bound_names.end());
   return names;
 }
 
@@ -73,11 +75,9 @@ absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel, co
   if (IsLanguageName(name)) {
     return scope.source.Error(span, what, Concat("write ", scope.alias(), ".", name));
   }
-  std::vector<std::string_view> names = NamesInSight(scope, kernel);
-  names.insert(names.end(), usage.bound_names.begin(), usage.bound_names.end());
   return scope.source.Error(
       span, what,
-      DidYouMean(name, names,
+      DidYouMean(name, NamesInSight(scope, kernel, usage),
                  Concat("bind it before: ", name, ": ", scope.alias(), ".let = ...")));
 }
 
@@ -89,7 +89,12 @@ absl::Status CheckNames(const DeclarationScope& scope, const Usage& usage, const
     const bool is_own = FindTuned(kernel, name) != nullptr || FindExtent(kernel, name) >= 0 ||
                         FindParam(kernel, name) >= 0;
     if (is_own || functions.count(name) > 0 || scope.constants.Has(name)) continue;
-    return UnknownName(scope, kernel, usage, name, span);
+    const auto target = usage.free_targets.find(name);
+    if (target == usage.free_targets.end()) return UnknownName(scope, kernel, usage, name, span);
+    return scope.source.Error(
+        target->second, Concat("'", name, "' is not declared"),
+        DidYouMean(name, NamesInSight(scope, kernel, usage),
+                   Concat("declare it first: ", name, ": ", scope.alias(), ".var = ...")));
   }
   return absl::OkStatus();
 }

@@ -171,6 +171,12 @@ absl::Status ExpressionParser::RefuseOperator() const {
   if (tokens_.Is("@")) {
     return source.Error(span, "'@' is no operator of the language", "write ph.dot(a, b)");
   }
+  if ((tokens_.Is("&") && tokens_.Is("&", 1)) || (tokens_.Is("|") && tokens_.Is("|", 1))) {
+    return source.Error(
+        {span.begin, tokens_.Peek(1).span.end},
+        Concat("'", tokens_.Text(), tokens_.Text(), "' is no operator of the language"),
+        tokens_.Is("&") ? "write and" : "write or");
+  }
   if (tokens_.IsWord("is")) {
     return source.Error(span, "'is' is outside the language", "compare values with == or !=");
   }
@@ -295,7 +301,7 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::CallOf(Tree callee) {
 absl::Status ExpressionParser::RefuseComprehension() const {
   if (!tokens_.IsWord("for") && !tokens_.IsWord("async")) return absl::OkStatus();
   return tokens_.source().Error(tokens_.Peek().span, "a comprehension is outside the language",
-                                "write a loop: for i in ph.range(n): ...");
+                                "write the values out, or a loop: for i in ph.range(n): ...");
 }
 
 absl::Status ExpressionParser::ArgumentsOf(const std::vector<std::string_view>& opaque,

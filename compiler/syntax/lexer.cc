@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
 #include "compiler/syntax/string_scanner.h"
@@ -399,10 +400,9 @@ absl::Status DescribeBadToken(const Source& source, const Token& token) {
   if (code_point < 0x80 && absl::ascii_isprint(text[0])) {
     return source.Error(token.span, Concat("'", text, "' has no meaning here"), "remove it");
   }
-  return source.Error(
-      token.span,
-      Concat("the character U+", absl::Hex(code_point, absl::kZeroPad4), " cannot stand here"),
-      "type the line again; it may have been copied from a formatted page");
+  return source.Error(token.span,
+                      absl::StrFormat("the character U+%04X cannot stand here", code_point),
+                      "type the line again; it may have been copied from a formatted page");
 }
 
 }  // namespace phobos::compiler

@@ -81,7 +81,7 @@ absl::StatusOr<ast::ExprPtr> ParseQuotedExpression(const Source& source, Span sp
   const Span inside = {span.begin + static_cast<int32_t>(prefix->length) + quotes,
                        span.end - quotes};
   ASSIGN_OR_RETURN(const std::vector<Token> lexed, LexExpression(source, inside));
-  TokenStream tokens(source, lexed, aliases);
+  TokenStream tokens(source, lexed, aliases, "the end of the string");
   if (tokens.kind() == TokenKind::kEnd) {
     return source.Error(span, "this string holds no expression",
                         "write for example \"BLOCK % 32 == 0\"");

@@ -3,7 +3,9 @@
 
 #include <charconv>
 #include <cmath>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/concat.h"
@@ -32,58 +34,140 @@ std::string_view Sign(UnaryOp op) {
   return "?";
 }
 
-std::string PrintList(const std::vector<ExprPtr>& list) {
-  std::string out;
-  for (const ExprPtr& element : list) Append(&out, out.empty() ? "" : ", ", Print(*element));
-  return out;
-}
+// Python's precedence, as in expression_parser.cc; kPrimary is what may stand before '(' and '['.
+constexpr int kLoosest = 0;
+constexpr int kNot = 3;
+constexpr int kComparison = 4;
+constexpr int kSign = 11;
+constexpr int kPower = 12;
+constexpr int kPrimary = 13;
+constexpr int kTightest = 14;
 
-std::string PrintSubscript(const Subscript& subscript) {
-  const std::string first = subscript.first == nullptr ? "" : Print(*subscript.first);
-  const std::string second = subscript.second == nullptr ? "" : Print(*subscript.second);
-  switch (subscript.kind) {
-    case Subscript::Kind::kIndex:
-      return first;
-    case Subscript::Kind::kSlice:
-      return Concat(first, ":", second);
-    case Subscript::Kind::kLengthSlice:
-      return Concat(first, ":+", second);
-    case Subscript::Kind::kNewAxis:
-      return "None";
+int Precedence(BinaryOp op) {
+  switch (op) {
+    case BinaryOp::kOr:
+      return 1;
+    case BinaryOp::kAnd:
+      return 2;
+    case BinaryOp::kBitOr:
+      return 5;
+    case BinaryOp::kBitXor:
+      return 6;
+    case BinaryOp::kBitAnd:
+      return 7;
+    case BinaryOp::kShiftLeft:
+    case BinaryOp::kShiftRight:
+      return 8;
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+      return 9;
+    case BinaryOp::kMul:
+    case BinaryOp::kDiv:
+    case BinaryOp::kFloorDiv:
+    case BinaryOp::kMod:
+      return 10;
+    case BinaryOp::kPow:
+      return kPower;
   }
-  return "";
+  return kLoosest;
 }
 
-std::string PrintNode(const Compare& compare) {
-  std::string out = Concat("(", Print(*compare.operands[0]));
-  for (size_t i = 0; i < compare.ops.size(); ++i) {
-    Append(&out, " ", Sign(compare.ops[i]), " ", Print(*compare.operands[i + 1]));
+class ExprPrinter {
+ public:
+  explicit ExprPrinter(bool all_parentheses) : all_parentheses_(all_parentheses) {}
+
+  // The text of `expr` where something of this precedence may stand.
+  std::string At(const Expr& expr, int minimum) const {
+    return std::visit([&](const auto& node) { return Of(node, minimum); }, expr.node);
   }
-  return out + ")";
-}
 
-std::string PrintNode(const Call& call) {
-  std::string arguments = PrintList(call.positional);
-  for (const KeywordArgument& argument : call.keyword) {
-    Append(&arguments, arguments.empty() ? "" : ", ", argument.name, "=",
-           argument.value == nullptr ? "" : Print(*argument.value));
+ private:
+  std::string Of(const IntLiteral& e, int minimum) const {
+    return Number(Concat(e.value), minimum);
   }
-  return Concat(Print(*call.callee), "(", arguments, ")");
-}
-
-std::string PrintNode(const Index& index) {
-  std::string subscripts;
-  for (const Subscript& subscript : index.subscripts) {
-    Append(&subscripts, subscripts.empty() ? "" : ", ", PrintSubscript(subscript));
+  std::string Of(const FloatLiteral& e, int minimum) const {
+    return Number(std::isinf(e.value) ? "1e999" : PrintFloat(e.value), minimum);
   }
-  return Concat(Print(*index.base), "[", subscripts, "]");
-}
+  std::string Of(const BoolLiteral& e, int) const { return e.value ? "True" : "False"; }
+  std::string Of(const StringLiteral& e, int) const { return Quote(e.value); }
+  std::string Of(const NoneLiteral&, int) const { return "None"; }
+  std::string Of(const Name& e, int) const { return e.id; }
+  std::string Of(const LanguageName& e, int) const {
+    std::string out = "ph";
+    for (const std::string& part : e.path) Append(&out, ".", part);
+    return out;
+  }
+  std::string Of(const Attribute& e, int) const {
+    return Concat(At(*e.base, kTightest), ".", e.name);
+  }
+  std::string Of(const Unary& e, int minimum) const {
+    const int own = e.op == UnaryOp::kNot ? kNot : kSign;
+    return Enclosed(Concat(Sign(e.op), At(*e.operand, own)), own, minimum);
+  }
+  std::string Of(const Binary& e, int minimum) const {
+    const int own = Precedence(e.op);
+    const bool is_power = e.op == BinaryOp::kPow;
+    return Enclosed(Concat(At(*e.left, is_power ? kPrimary : own), " ", Sign(e.op), " ",
+                           At(*e.right, is_power ? kSign : own + 1)),
+                    own, minimum);
+  }
+  std::string Of(const Compare& e, int minimum) const {
+    std::string out = At(*e.operands[0], kComparison + 1);
+    for (size_t i = 0; i < e.ops.size(); ++i) {
+      Append(&out, " ", Sign(e.ops[i]), " ", At(*e.operands[i + 1], kComparison + 1));
+    }
+    return Enclosed(out, kComparison, minimum);
+  }
+  std::string Of(const Conditional& e, int minimum) const {
+    return Enclosed(
+        Concat(At(*e.then, 1), " if ", At(*e.condition, 1), " else ", At(*e.otherwise, kLoosest)),
+        kLoosest, minimum);
+  }
+  std::string Of(const Call& e, int) const {
+    std::string arguments = Joined(e.positional);
+    for (const KeywordArgument& argument : e.keyword) {
+      Append(&arguments, arguments.empty() ? "" : ", ", argument.name, "=",
+             argument.value == nullptr ? "" : At(*argument.value, kLoosest));
+    }
+    return Concat(At(*e.callee, kPrimary), "(", arguments, ")");
+  }
+  std::string Of(const Index& e, int) const {
+    std::string subscripts;
+    for (const Subscript& subscript : e.subscripts)
+      Append(&subscripts, subscripts.empty() ? "" : ", ", One(subscript));
+    return Concat(At(*e.base, kPrimary), "[", subscripts, "]");
+  }
+  std::string Of(const Tuple& e, int) const {
+    return Concat("(", Joined(e.elements), e.elements.size() == 1 ? ",)" : ")");
+  }
+  std::string Of(const List& e, int) const { return Concat("[", Joined(e.elements), "]"); }
 
-std::string PrintNode(const LanguageName& name) {
-  std::string out = "ph";
-  for (const std::string& part : name.path) Append(&out, ".", part);
-  return out;
-}
+  std::string One(const Subscript& subscript) const {
+    const std::string first = subscript.first == nullptr ? "" : At(*subscript.first, kLoosest);
+    std::string second = subscript.second == nullptr ? "" : At(*subscript.second, kLoosest);
+    if (subscript.kind == Subscript::Kind::kIndex) return first;
+    if (subscript.kind == Subscript::Kind::kNewAxis) return "None";
+    if (subscript.kind == Subscript::Kind::kLengthSlice) return Concat(first, ":+", second);
+    // A bare '+' after the colon would make it a length.
+    if (!second.empty() && second[0] == '+') second = Concat("(", second, ")");
+    return Concat(first, ":", second);
+  }
+  std::string Joined(const std::vector<ExprPtr>& list) const {
+    std::string out;
+    for (const ExprPtr& element : list)
+      Append(&out, out.empty() ? "" : ", ", At(*element, kLoosest));
+    return out;
+  }
+  std::string Enclosed(std::string text, int own, int minimum) const {
+    return all_parentheses_ || own < minimum ? Concat("(", text, ")") : text;
+  }
+  // 1.real would be read as a float.
+  std::string Number(std::string text, int minimum) const {
+    return minimum == kTightest ? Concat("(", text, ")") : text;
+  }
+
+  const bool all_parentheses_;
+};
 
 std::string PrintStatement(const Stmt& statement, int depth) {
   const std::string indent(2 * depth, ' ');
@@ -200,32 +284,9 @@ std::string PrintFloat(double value) {
   return text;
 }
 
-std::string Print(const Expr& expr) {
-  return std::visit(
-      Overloaded{
-          [](const IntLiteral& e) { return Concat(e.value); },
-          [](const FloatLiteral& e) { return PrintFloat(e.value); },
-          [](const BoolLiteral& e) { return std::string(e.value ? "True" : "False"); },
-          [](const StringLiteral& e) { return Quote(e.value); },
-          [](const NoneLiteral&) { return std::string("None"); },
-          [](const Name& e) { return e.id; },
-          [](const Attribute& e) { return Concat(Print(*e.base), ".", e.name); },
-          [](const Unary& e) { return Concat("(", Sign(e.op), Print(*e.operand), ")"); },
-          [](const Binary& e) {
-            return Concat("(", Print(*e.left), " ", Sign(e.op), " ", Print(*e.right), ")");
-          },
-          [](const Conditional& e) {
-            return Concat("(", Print(*e.then), " if ", Print(*e.condition), " else ",
-                          Print(*e.otherwise), ")");
-          },
-          [](const Tuple& e) {
-            return Concat("(", PrintList(e.elements), e.elements.size() == 1 ? ",)" : ")");
-          },
-          [](const List& e) { return Concat("[", PrintList(e.elements), "]"); },
-          [](const auto& e) { return PrintNode(e); },
-      },
-      expr.node);
-}
+std::string Print(const Expr& expr) { return ExprPrinter(true).At(expr, kLoosest); }
+
+std::string PrintShort(const Expr& expr) { return ExprPrinter(false).At(expr, kLoosest); }
 
 std::string Print(const Block& block, int depth) {
   std::string out;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A syntax tree as text in one normal form: the same text for any two spellings of one tree (blanks, line joining, quotes,
-// redundant parentheses, the language's alias), another one for any two trees that differ. It is what keys are made from,
-// so a change here makes stored results unreachable. Pure, any thread.
+// A syntax tree as text in one normal form: the same text for any two spellings of one tree
+// (blanks, line joining, quotes, redundant parentheses, the language's alias), another one for any
+// two trees that differ. It is what keys are made from, so a change here makes stored results
+// unreachable. Pure, any thread.
 #ifndef PHOBOS_COMPILER_SYNTAX_PRINTER_H_
 #define PHOBOS_COMPILER_SYNTAX_PRINTER_H_
 
@@ -13,8 +14,11 @@
 
 namespace phobos::compiler::ast {
 
-// One line without a line end. The language is spelled "ph".
+// One line without a line end, each operation in parentheses. The language is spelled "ph".
 std::string Print(const Expr& expr);
+
+// The same for people: with the parentheses that it needs.
+std::string PrintShort(const Expr& expr);
 
 // Lines, each with its line end, indented by two blanks for each of `depth` levels.
 std::string Print(const Block& block, int depth);

@@ -22,19 +22,34 @@ bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\f'; }
 void AppendShown(std::string_view character, std::string* out) {
   const unsigned char first = character[0];
   const bool is_control = character.size() == 1 && (first < 0x20 || first >= 0x7F);
-  // U+0080..U+009F control terminals as well; U+202A..U+202E and U+2066..U+2069 turn the direction
-  // of text.
-  const bool is_wide_control =
-      character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
-  const bool is_direction =
-      character.substr(0, 2) == "\xE2\x80" || character.substr(0, 2) == "\xE2\x81";
+  const int32_t code_point = character.size() > 1 ? Utf8CodePoint(character, 0) : 0;
+  // These control terminals, or hide or turn the text around them.
+  const bool is_invisible = (code_point >= 0x80 && code_point < 0xA0) ||
+                            (code_point >= 0x200B && code_point <= 0x200F) ||
+                            (code_point >= 0x2028 && code_point <= 0x202E) ||
+                            (code_point >= 0x2060 && code_point <= 0x206F);
   if (is_control && character != "\t") {
     out->push_back(character == "\f" ? ' ' : '?');
-  } else if (is_wide_control || is_direction) {
+  } else if (is_invisible) {
     out->push_back('?');
   } else {
     out->append(character);
   }
+}
+
+// Text from elsewhere, of which names and strings of the source are part.
+std::string Shown(std::string_view text, bool may_have_lines) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const int length = Utf8Length(text, i);
+    if (text[i] == '\n' && may_have_lines) {
+      out.push_back('\n');
+    } else {
+      AppendShown(text.substr(i, length), &out);
+    }
+    i += length;
+  }
+  return out;
 }
 
 // A line of the source and the marks under it.
@@ -119,12 +134,12 @@ std::string Source::Render(Span span, std::string_view problem, std::string_view
   int32_t first = start;
   while (first < std::min(end, span.begin) && IsBlank(text_[first])) ++first;
   const std::string_view line = std::string_view(text_).substr(first, end - first);
-  const Excerpt excerpt =
-      Show(line, std::min(span.begin, end) - first, std::min(span.end, end) - first);
+  const Excerpt excerpt = Show(line, std::min(span.begin, end) - first,
+                               std::min(std::max(span.end, span.begin + 1), end) - first);
   std::string message =
-      Concat(file_name_, ":", line_number, ":", Column(span.begin), ": error: ", problem, "\n    ",
-             excerpt.line, "\n    ", excerpt.marks);
-  if (!remedy.empty()) Append(&message, "\nhelp: ", remedy);
+      Concat(Shown(file_name_, false), ":", line_number, ":", Column(span.begin),
+             ": error: ", Shown(problem, false), "\n    ", excerpt.line, "\n    ", excerpt.marks);
+  if (!remedy.empty()) Append(&message, "\nhelp: ", Shown(remedy, true));
   return message;
 }
 

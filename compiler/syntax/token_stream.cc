@@ -49,7 +49,7 @@ absl::Status TokenStream::Unexpected(std::string_view wanted, std::string_view r
     case TokenKind::kBad:
       return DescribeBadToken(source_, token);
     case TokenKind::kEnd:
-      found = "the end of the file";
+      found = end_;
       break;
     case TokenKind::kNewline:
       found = "the end of the line";

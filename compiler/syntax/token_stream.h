@@ -21,9 +21,10 @@ class TokenStream {
  public:
   // `aliases`: the dotted names of the language, as ast::Module::aliases. Both must outlive the
   // stream. REQUIRES: tokens ends with kEnd.
+  // `end`: what messages call the end of the tokens.
   TokenStream(const Source& source, const std::vector<Token>& tokens,
-              const std::vector<std::string>& aliases)
-      : source_(source), tokens_(tokens), aliases_(aliases) {}
+              const std::vector<std::string>& aliases, std::string_view end = "the end of the file")
+      : source_(source), tokens_(tokens), aliases_(aliases), end_(end) {}
 
   const Source& source() const { return source_; }
   const std::vector<std::string>& aliases() const { return aliases_; }
@@ -76,6 +77,7 @@ class TokenStream {
   const Source& source_;
   const std::vector<Token>& tokens_;
   const std::vector<std::string>& aliases_;
+  const std::string_view end_;
   size_t position_ = 0;
 };
 

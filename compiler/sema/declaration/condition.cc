@@ -71,7 +71,15 @@ class ConditionReader {
     return Visit(*node.operand);
   }
   absl::Status Of(const ast::Binary& node, Span span);
-  absl::Status Of(const ast::Compare& node, Span) { return All(node.operands); }
+  absl::Status Of(const ast::Compare& node, Span span) {
+    // A launch evaluates the middle of a chain twice; chains inside chains would do so again and
+    // again.
+    if (node.ops.size() > 1 && std::exchange(in_chain_, true))
+      OnlyTheCompiler(span, "a chain of comparisons inside another");
+    const absl::Status status = All(node.operands);
+    if (node.ops.size() > 1) in_chain_ = false;
+    return status;
+  }
   absl::Status Of(const ast::Conditional& node, Span) {
     RETURN_IF_ERROR(Visit(*node.condition));
     RETURN_IF_ERROR(Visit(*node.then));
@@ -88,6 +96,7 @@ class ConditionReader {
   const DeclarationScope& scope_;
   const Kernel& kernel_;
   bool names_launch_ = false;  // an extent, a scalar or the grid
+  bool in_chain_ = false;
   std::string compile_time_problem_;
   Span compile_time_span_;
 };
@@ -154,9 +163,11 @@ absl::Status ConditionReader::Of(const ast::Binary& node, Span span) {
       OnlyTheCompiler(span, Concat("'", ast::Sign(node.op), "'"));
       break;
     case ast::BinaryOp::kPow: {
+      // A launch multiplies, so the base is written out once for each factor.
       const auto* exponent = std::get_if<ast::IntLiteral>(&node.right->node);
-      if (exponent == nullptr || exponent->value > kLargestPower)
-        OnlyTheCompiler(span, "'**' but by a literal from 0 to 16");
+      const bool is_short = std::holds_alternative<ast::Name>(node.left->node) &&
+                            exponent != nullptr && exponent->value <= kLargestPower;
+      if (!is_short) OnlyTheCompiler(span, "'**' but of a name by a literal from 0 to 16");
       break;
     }
     default:
@@ -199,7 +210,7 @@ absl::Status AddCondition(const DeclarationScope& scope, std::shared_ptr<const a
   RETURN_IF_ERROR(reader.CheckEvaluable());
   Condition condition;
   condition.text = absl::StrReplaceAll(
-      ast::Print(*expr),
+      ast::PrintShort(*expr),
       {{"ph.ctx.grid.x", "grid_x"}, {"ph.ctx.grid.y", "grid_y"}, {"ph.ctx.grid.z", "grid_z"}});
   condition.line = scope.source.Line(expr->span.begin);
   condition.is_assumption = is_assumption;

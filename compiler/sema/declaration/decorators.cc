@@ -138,7 +138,8 @@ absl::Status ReadIndexBits(const DeclarationScope& scope, const ast::Decorator& 
   ASSIGN_OR_RETURN(kernel->index_bits, IntOrName(scope, expr, "the width of an index", *kernel));
   const auto* bits = std::get_if<int64_t>(&kernel->index_bits);
   if (bits == nullptr || *bits == 32 || *bits == 64) return absl::OkStatus();
-  return scope.source.Error(expr.span, Concat("an index of ", *bits, " bits"), "write 32 or 64");
+  return scope.source.Error(expr.span, Concat("an index has 32 or 64 bits, not ", *bits),
+                            "write 32 or 64");
 }
 
 absl::Status ReadOnePromise(const DeclarationScope& scope, const ast::KeywordArgument& argument,

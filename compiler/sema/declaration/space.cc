@@ -112,8 +112,10 @@ absl::Status CheckSize(const DeclarationScope& scope, const ast::Decorator& deco
   return scope.source.Error(decorator.span,
                             Concat("the search space has ", variants, " variants (", product,
                                    "); the limit is ", kernel.variant_limit),
-                            Concat("search fewer values, or allow it: ", scope.alias(),
-                                   ".autotune(..., limit=", variants, ")"));
+                            variants > kLargestLimit
+                                ? "search fewer values"
+                                : Concat("search fewer values, or allow it: ", scope.alias(),
+                                         ".autotune(..., limit=", variants, ")"));
 }
 
 absl::Status ReadLimit(const DeclarationScope& scope, const ast::Expr& expr, Kernel* kernel) {

@@ -35,8 +35,9 @@ class Walker {
   struct Frame {
     const ast::Function& function;
     Usage usage;
-    std::set<std::string_view> bound;       // parameters, and names that statements bind
-    std::map<std::string_view, Span> used;  // all names used, first place
+    std::set<std::string_view> bound;          // parameters, and names that statements bind
+    std::map<std::string_view, Span> used;     // all names used, first place
+    std::map<std::string_view, Span> targets;  // those assigned to
     int depth;
   };
 
@@ -69,7 +70,7 @@ absl::StatusOr<const Usage*> Walker::Walk(const ast::Function& function, Span ca
     return source_.Error(call, "functions call functions too deeply here", "merge some of them");
   }
   under_way_.insert(&function);
-  Frame frame{function, {}, {}, {}, depth};
+  Frame frame{function, {}, {}, {}, {}, depth};
   frame.usage.params.resize(function.parameters.size());
   for (const ast::Parameter& parameter : function.parameters) frame.bound.insert(parameter.name);
   RETURN_IF_ERROR(Visit(function.body, &frame));
@@ -77,6 +78,9 @@ absl::StatusOr<const Usage*> Walker::Walk(const ast::Function& function, Span ca
     if (frame.bound.count(name) == 0) frame.usage.free_names.emplace(name, span);
   }
   frame.usage.bound_names.insert(frame.bound.begin(), frame.bound.end());
+  for (const auto& [name, span] : frame.targets) {
+    if (frame.bound.count(name) == 0) frame.usage.free_targets.emplace(name, span);
+  }
   under_way_.erase(&function);
   return &done_.emplace(&function, std::move(frame.usage)).first->second;
 }
@@ -133,6 +137,9 @@ absl::Status Walker::VisitTarget(const ast::Expr& target, bool is_augmented, Fra
   if (std::holds_alternative<ast::Index>(target.node)) {
     if (is_augmented) RETURN_IF_ERROR(VisitAccess(target, Access::kRead, frame));
     return VisitAccess(target, Access::kStore, frame);
+  }
+  if (const auto* name = std::get_if<ast::Name>(&target.node)) {
+    frame->targets.emplace(name->id, target.span);
   }
   return Visit(target, frame);
 }
@@ -244,7 +251,8 @@ absl::Status Walker::VisitFunctionCall(const ast::Function& callee, const ast::C
   frame->usage.functions.emplace(callee.name, &callee);
   frame->usage.functions.insert(usage->functions.begin(), usage->functions.end());
   frame->usage.block_dims |= usage->block_dims;
-  for (const auto& [name, place] : usage->free_names) frame->usage.free_names.emplace(name, place);
+  frame->usage.free_names.insert(usage->free_names.begin(), usage->free_names.end());
+  frame->usage.free_targets.insert(usage->free_targets.begin(), usage->free_targets.end());
   const auto pass = [&](const ast::Expr& argument, size_t parameter) {
     const auto* name = std::get_if<ast::Name>(&argument.node);
     if (name != nullptr && parameter < usage->params.size())

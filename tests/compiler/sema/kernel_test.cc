@@ -167,11 +167,11 @@ TEST(Conditions, OverConstantsAreDecidedNow) {
   EXPECT_TRUE(kernel.conditions[0].only_constants);
   EXPECT_TRUE(kernel.conditions[1].only_constants);
   EXPECT_FALSE(kernel.conditions[2].only_constants);
-  EXPECT_EQ(kernel.conditions[3].text, "((grid_x * 2) <= N)");
+  EXPECT_EQ(kernel.conditions[3].text, "grid_x * 2 <= N");
   EXPECT_TRUE(kernel.conditions[3].is_assumption);
   EXPECT_EQ(kernel.conditions[4].line, 9);
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(0)),
-              HasSubstr("((A % C) == 0) (line 5) is false for A=1"));
+              HasSubstr("A % C == 0 (line 5) is false for A=1"));
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(2)), IsEmpty());
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(3)), HasSubstr("P == \"f16\""));
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(5)), IsEmpty());

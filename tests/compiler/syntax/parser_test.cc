@@ -54,6 +54,42 @@ TEST(Parser, Precedence) {
   EXPECT_EQ(Expression("a if not b else c"), "(a if (not b) else c)");
 }
 
+// Both printed forms read back as the same tree.
+TEST(Parser, PrintsWhatReadsBack) {
+  for (const char* text : {"a + b * c",
+                           "(a + b) * c",
+                           "a - (b - c)",
+                           "(-a) ** b",
+                           "-a ** -b",
+                           "(a ** b) ** c",
+                           "not (a and b) or c",
+                           "(a < b) < c",
+                           "a < b < c",
+                           "(a if b else c) if d else e",
+                           "a if b else c if d else e",
+                           "(a, b)[0]",
+                           "(a + b)[i:(+n)]",
+                           "A[i:+n + 1]",
+                           "A[i:+(+n)]",
+                           "f(a if b else c, d=-e)",
+                           "(1).real",
+                           "(not a) == b",
+                           "a & (b | c) ^ d << 2",
+                           "1e999",
+                           "ph.f(ph.g(x).y)",
+                           "[a, (b,), ()]",
+                           "~(a + b)",
+                           "+a - -b"}) {
+    const Source source("k.py",
+                        std::string(kImport) + "@ph.kernel\ndef k(x: ph.f32): y = " + text + "\n");
+    ASSERT_OK_AND_ASSIGN(const ast::Module module, Parse(source));
+    const ast::Expr& expr = *std::get<ast::Assign>(module.functions[0].body[0].node).value;
+    EXPECT_EQ(Expression(ast::Print(expr)), ast::Print(expr));
+    EXPECT_EQ(Expression(ast::PrintShort(expr)), ast::Print(expr));
+    EXPECT_LE(ast::PrintShort(expr).size(), std::string(text).size() + 2) << text;
+  }
+}
+
 TEST(Parser, Subscripts) {
   EXPECT_EQ(Expression("A[i:+L]"), "A[i:+L]");
   EXPECT_EQ(Expression("A[i: + L * 2, 3]"), "A[i:+(L * 2), 3]");

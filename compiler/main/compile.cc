@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/main/compile.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include "base/concat.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "compiler/ir/printer.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/manifest/description.h"
+#include "compiler/manifest/files.h"
+#include "compiler/passes/stage.h"
+#include "compiler/race/race.h"
+#include "compiler/sema/lower.h"
+
+namespace phobos::compiler {
+namespace {
+
+int64_t ThreadCpuNanoseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+absl::StatusOr<ir::Function> LowerAndVerify(const Compilation& compilation,
+                                            const sema::Settings& settings) {
+  ASSIGN_OR_RETURN(ir::Function function, sema::Lower(compilation.source, compilation.module,
+                                                      compilation.kernel, settings));
+  RETURN_IF_ERROR(ir::Verify(function));
+  return function;
+}
+
+absl::StatusOr<ir::Function> RunPasses(ir::Function function) {
+  function = passes::Stage(std::move(function));
+  RETURN_IF_ERROR(ir::Verify(function));
+  return function;
+}
+
+v1::RaceVerdict ToProto(race::Verdict verdict) {
+  switch (verdict) {
+    case race::Verdict::kRaceFree:
+      return v1::RACE_VERDICT_RACE_FREE;
+    case race::Verdict::kRace:
+      return v1::RACE_VERDICT_RACE;
+    case race::Verdict::kUnproven:
+      return v1::RACE_VERDICT_UNPROVEN;
+  }
+  return v1::RACE_VERDICT_UNSPECIFIED;
+}
+
+void Fail(const absl::Status& status, v1::Variant* variant) {
+  const bool is_over_limit = status.code() == absl::StatusCode::kResourceExhausted;
+  variant->set_status(is_over_limit ? v1::VARIANT_STATUS_UNSUPPORTED
+                                    : v1::VARIANT_STATUS_COMPILE_ERROR);
+  const bool is_ours = status.code() == absl::StatusCode::kInternal;
+  variant->set_reason(
+      Concat(is_ours ? "the compiler is at fault: " : "", std::string(status.message())));
+}
+
+// Errors: those of the disk alone.
+absl::Status StoreArtifact(const Compilation& compilation, const host::Artifact& compiled,
+                           v1::Variant* variant) {
+  v1::Artifact* artifact = variant->mutable_artifact();
+  artifact->set_file(Concat(compilation.kernel.name, ".", variant->index(), ".so"));
+  artifact->set_digest(Sha256Hex(compiled.shared_object));
+  artifact->set_entry(compiled.entry);
+  artifact->set_scratch_bytes(compiled.scratch_bytes);
+  artifact->set_size_bytes(static_cast<int64_t>(compiled.shared_object.size()));
+  for (const std::string& feature : compilation.chip.features) artifact->add_cpu_features(feature);
+  if (compilation.out.empty()) return absl::OkStatus();
+  return WriteFile(compilation.out, artifact->file(), compiled.shared_object);
+}
+
+absl::Status CompileInto(const Compilation& compilation, const sema::Settings& settings,
+                         v1::Variant* variant) {
+  const std::string excluded = sema::ExcludedReason(compilation.kernel, settings);
+  if (!excluded.empty()) {
+    variant->set_status(v1::VARIANT_STATUS_EXCLUDED);
+    variant->set_reason(excluded);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ir::Function> function = LowerAndVerify(compilation, settings);
+  if (!function.ok()) {
+    Fail(function.status(), variant);
+    return absl::OkStatus();
+  }
+  if (compilation.check_races) {
+    const race::Report report = race::Check(*function);
+    variant->set_race_verdict(ToProto(report.verdict));
+    variant->set_race_detail(report.detail);
+    if (report.verdict == race::Verdict::kRace) {
+      variant->set_status(v1::VARIANT_STATUS_RACE);
+      variant->set_reason(report.detail);
+      return absl::OkStatus();
+    }
+  }
+  function = RunPasses(*std::move(function));
+  absl::StatusOr<host::Artifact> artifact = function.status();
+  if (function.ok()) artifact = host::Compile(*function, compilation.chip);
+  if (!artifact.ok()) {
+    Fail(artifact.status(), variant);
+    return absl::OkStatus();
+  }
+  variant->set_status(v1::VARIANT_STATUS_COMPILED);
+  return StoreArtifact(compilation, *artifact, variant);
+}
+
+absl::StatusOr<v1::Variant> CompileOne(const Compilation& compilation, int64_t index) {
+  const int64_t begin = ThreadCpuNanoseconds();
+  const sema::Settings settings = compilation.kernel.VariantSettings(index);
+  v1::Variant variant;
+  variant.set_index(static_cast<int32_t>(index));
+  for (v1::Constant& constant : ToProto(settings)) *variant.add_settings() = std::move(constant);
+  RETURN_IF_ERROR(CompileInto(compilation, settings, &variant));
+  variant.set_compile_ns(ThreadCpuNanoseconds() - begin);
+  return variant;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& compilation,
+                                                         const std::vector<int64_t>& indexes) {
+  std::vector<absl::StatusOr<v1::Variant>> outcomes(indexes.size(),
+                                                    absl::UnknownError("not compiled"));
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < indexes.size(); i = next++)
+      outcomes[i] = CompileOne(compilation, indexes[i]);
+  };
+  const size_t jobs = std::min<size_t>(std::max(compilation.jobs, 1), indexes.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < jobs; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  std::vector<v1::Variant> variants;
+  for (absl::StatusOr<v1::Variant>& outcome : outcomes) {
+    RETURN_IF_ERROR(outcome.status());
+    variants.push_back(*std::move(outcome));
+  }
+  return variants;
+}
+
+absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t index) {
+  const sema::Settings settings = compilation.kernel.VariantSettings(index);
+  ASSIGN_OR_RETURN(ir::Function function, LowerAndVerify(compilation, settings));
+  const std::string lowered = ir::Print(function);
+  ASSIGN_OR_RETURN(function, RunPasses(std::move(function)));
+  return Concat("# variant ", index, " as lowered\n", lowered, "\n# variant ", index,
+                " after the passes\n", ir::Print(function));
+}
+
+}  // namespace phobos::compiler

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The middle and the back end for many variants at once: Lower, Verify, the race check, the passes,
+// code. Starts and ends the only threads of the compiler.
+#ifndef PHOBOS_COMPILER_MAIN_COMPILE_H_
+#define PHOBOS_COMPILER_MAIN_COMPILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/codegen/host/host.h"
+#include "compiler/sema/kernel.h"
+#include "compiler/syntax/ast.h"
+#include "compiler/syntax/source.h"
+#include "proto/phobos/compiler/v1/manifest.pb.h"
+
+namespace phobos::compiler {
+
+// What is compiled, and how. All that it refers to must outlive it.
+struct Compilation {
+  const Source& source;
+  const ast::Module& module;
+  const sema::Kernel& kernel;
+  host::Chip chip;
+  bool check_races = false;
+  std::string out;  // folder that exists; empty: artifacts are thrown away
+  int jobs = 1;
+};
+
+// The outcome of each variant of `indexes`, in that order. A variant that fails says so in its
+// outcome. Errors: what concerns no single variant, such as a full disk.
+absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& compilation,
+                                                         const std::vector<int64_t>& indexes);
+
+// The tile IR of one variant as text, as it is checked for races and as the back end gets it.
+// Errors: as Lower.
+absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t index);
+
+}  // namespace phobos::compiler
+
+#endif  // PHOBOS_COMPILER_MAIN_COMPILE_H_
