@@ -16,7 +16,6 @@
 #include "compiler/sema/declaration/decorators.h"
 #include "compiler/sema/declaration/scope.h"
 #include "compiler/sema/declaration/signature.h"
-#include "compiler/sema/declaration/space.h"
 #include "compiler/sema/declaration/usage.h"
 #include "compiler/sema/language.h"
 #include "compiler/sema/nearest.h"

@@ -8,8 +8,8 @@
 #include "base/status_macros.h"
 #include "compiler/syntax/function_parser.h"
 #include "compiler/syntax/host_code.h"
-#include "compiler/syntax/lexer.h"
-#include "compiler/syntax/string_scanner.h"
+#include "compiler/syntax/lexer/lexer.h"
+#include "compiler/syntax/lexer/string_scanner.h"
 #include "compiler/syntax/token_stream.h"
 
 namespace phobos::compiler {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/concat.h"
-#include "compiler/syntax/utf8.h"
+#include "compiler/syntax/lexer/utf8.h"
 
 namespace phobos::compiler {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "compiler/syntax/lexer.h"
+#include "compiler/syntax/lexer/lexer.h"
 #include "compiler/syntax/source.h"
 
 namespace phobos::compiler {

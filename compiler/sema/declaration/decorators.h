@@ -17,6 +17,10 @@ absl::Status CheckDecorators(const DeclarationScope& scope, const ast::Function&
 // The decorator called `name`, or null.
 const ast::Decorator* FindDecorator(const ast::Function& function, std::string_view name);
 
+// @ph.autotune (space.cc): fills kernel->space and kernel->variant_limit. Errors: Source::Error.
+absl::Status ReadSpace(const DeclarationScope& scope, const ast::Decorator& decorator,
+                       Kernel* kernel);
+
 // What stands in @ph.kernel, @ph.launch, @ph.index_bits, @ph.aligned, @ph.fast_math. REQUIRES:
 // CheckDecorators was OK; the kernel's space, params and extents are set. Errors: Source::Error.
 absl::Status ReadDecorators(const DeclarationScope& scope, Kernel* kernel);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/sema/declaration/space.h"
-
 #include <limits>
 #include <set>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "base/concat.h"
 #include "base/status_macros.h"
+#include "compiler/sema/declaration/decorators.h"
 
 namespace phobos::compiler::sema {
 namespace {

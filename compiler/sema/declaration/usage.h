@@ -31,8 +31,8 @@ struct Usage {
   // Names that the body and the functions it calls use and do not bind, with the place of the first
   // use; without the names of the functions called.
   std::map<std::string, Span> free_names;
-  std::set<std::string> bound_names;  // by statements of this function: for suggestions
   std::map<std::string, Span> free_targets;  // those among them that are assigned to
+  std::set<std::string> bound_names;         // by statements of this function: for suggestions
   std::map<std::string, const ast::Function*> functions;  // called, through all calls
 };
 

@@ -8,9 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "compiler/sema/kernel.h"
+#include "compiler/syntax/lexer/utf8.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/source.h"
-#include "compiler/syntax/utf8.h"
 
 namespace phobos::compiler {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "compiler/syntax/lexer.h"
+#include "compiler/syntax/lexer/lexer.h"
 #include "compiler/syntax/source.h"
 #include "tests/compiler/main/front_end.h"
 #include "tests/compiler/main/malformed_cases.h"

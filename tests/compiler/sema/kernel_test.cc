@@ -4,13 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "compiler/syntax/parser.h"
-#include "compiler/syntax/source.h"
+#include "tests/compiler/sema/analyze.h"
 #include "tests/status_matchers.h"
 
 namespace phobos::compiler::sema {
@@ -38,25 +36,6 @@ def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32]
     base: ph.let = ph.ctx.block.x * BLOCK
     out[base:+BLOCK] = x[base:+BLOCK] + y[base:+BLOCK]
 )py";
-
-// A file's kernels with what they point into.
-struct Analyzed {
-  std::unique_ptr<Source> source;
-  std::unique_ptr<ast::Module> module;
-  std::vector<Kernel> kernels;
-};
-
-absl::StatusOr<Analyzed> Analyze(std::string text) {
-  Analyzed analyzed;
-  analyzed.source = std::make_unique<Source>("k.py", std::move(text));
-  absl::StatusOr<ast::Module> module = Parse(*analyzed.source);
-  if (!module.ok()) return module.status();
-  analyzed.module = std::make_unique<ast::Module>(*std::move(module));
-  absl::StatusOr<std::vector<Kernel>> kernels = AnalyzeModule(*analyzed.source, *analyzed.module);
-  if (!kernels.ok()) return kernels.status();
-  analyzed.kernels = *std::move(kernels);
-  return analyzed;
-}
 
 // A kernel over x[N], out[N] with these decorators under @ph.kernel and this body.
 std::string File(const std::string& decorators, const std::string& body = "  pass\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/syntax/lexer.h"
+#include "compiler/syntax/lexer/lexer.h"
 
 #include <optional>
 #include <string_view>
@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
-#include "compiler/syntax/string_scanner.h"
-#include "compiler/syntax/utf8.h"
+#include "compiler/syntax/lexer/string_scanner.h"
+#include "compiler/syntax/lexer/utf8.h"
 
 namespace phobos::compiler {
 namespace {

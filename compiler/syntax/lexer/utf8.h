@@ -3,8 +3,8 @@
 // The little of UTF-8 that reading source text needs: steps over characters, a check of a whole
 // text, and which characters may stand in a name. Not normalization: two spellings of one name are
 // two names. Pure, any thread.
-#ifndef PHOBOS_COMPILER_SYNTAX_UTF8_H_
-#define PHOBOS_COMPILER_SYNTAX_UTF8_H_
+#ifndef PHOBOS_COMPILER_SYNTAX_LEXER_UTF8_H_
+#define PHOBOS_COMPILER_SYNTAX_LEXER_UTF8_H_
 
 #include <cstdint>
 #include <string>
@@ -33,4 +33,4 @@ bool IsNameCodePoint(int32_t code_point);
 
 }  // namespace phobos::compiler
 
-#endif  // PHOBOS_COMPILER_SYNTAX_UTF8_H_
+#endif  // PHOBOS_COMPILER_SYNTAX_LEXER_UTF8_H_

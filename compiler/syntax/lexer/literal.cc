@@ -11,9 +11,9 @@
 #include "absl/strings/str_replace.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
-#include "compiler/syntax/lexer.h"
-#include "compiler/syntax/string_scanner.h"
-#include "compiler/syntax/utf8.h"
+#include "compiler/syntax/lexer/lexer.h"
+#include "compiler/syntax/lexer/string_scanner.h"
+#include "compiler/syntax/lexer/utf8.h"
 
 namespace phobos::compiler {
 namespace {

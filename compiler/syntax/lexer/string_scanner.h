@@ -3,8 +3,8 @@
 // Finds the end of a Python string literal of any kind, also of format strings that hold
 // expressions which hold strings. It does not decode (lexer.h's DecodeString does). Pure, any
 // thread, linear time.
-#ifndef PHOBOS_COMPILER_SYNTAX_STRING_SCANNER_H_
-#define PHOBOS_COMPILER_SYNTAX_STRING_SCANNER_H_
+#ifndef PHOBOS_COMPILER_SYNTAX_LEXER_STRING_SCANNER_H_
+#define PHOBOS_COMPILER_SYNTAX_LEXER_STRING_SCANNER_H_
 
 #include <cstddef>
 #include <optional>
@@ -33,4 +33,4 @@ StringEnd SkipString(std::string_view text, size_t offset, const StringPrefix& p
 
 }  // namespace phobos::compiler
 
-#endif  // PHOBOS_COMPILER_SYNTAX_STRING_SCANNER_H_
+#endif  // PHOBOS_COMPILER_SYNTAX_LEXER_STRING_SCANNER_H_

@@ -5,8 +5,8 @@
 // bracket or string, a dedent to nowhere) is an error. A word that it does not know becomes a kBad
 // token, for the host program's part of a file may hold syntax of a later Python; the parser
 // complains when a kernel holds one. Pure, any thread, linear time.
-#ifndef PHOBOS_COMPILER_SYNTAX_LEXER_H_
-#define PHOBOS_COMPILER_SYNTAX_LEXER_H_
+#ifndef PHOBOS_COMPILER_SYNTAX_LEXER_LEXER_H_
+#define PHOBOS_COMPILER_SYNTAX_LEXER_LEXER_H_
 
 #include <cstdint>
 #include <string>
@@ -66,4 +66,4 @@ double DecodeFloat(const Source& source, const Token& token);
 
 }  // namespace phobos::compiler
 
-#endif  // PHOBOS_COMPILER_SYNTAX_LEXER_H_
+#endif  // PHOBOS_COMPILER_SYNTAX_LEXER_LEXER_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/syntax/utf8.h"
+#include "compiler/syntax/lexer/utf8.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/syntax/string_scanner.h"
+#include "compiler/syntax/lexer/string_scanner.h"
 
 #include <algorithm>
 
@@ -143,6 +143,10 @@ bool StringScanner::SkipFieldFormat(const Quotes& quotes, const StringPrefix& pr
     const bool closes = c == quotes.quote &&
                         (!quotes.is_triple || (At(position_ + 1) == c && At(position_ + 2) == c));
     if (closes || (IsLineEnd(c) && !quotes.is_triple)) return Fail(kUnterminatedField);
+    if (c == '\\') {
+      SkipEscape(prefix);
+      continue;
+    }
     ++position_;
     if (c == '{' && !SkipField(quotes, prefix, nesting + 1)) return false;
   }
