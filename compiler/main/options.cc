@@ -192,12 +192,15 @@ absl::StatusOr<Options> ParseOptions(int argc, char** argv) {
   opterr = 0;
   optind = 0;  // getopt begins anew
   while (true) {
-    const int at = optind == 0 ? 1 : optind;
     // The colon tells a missing value from an unknown flag.
     const int flag = getopt_long(argc, argv, ":", kFlags, nullptr);
     if (flag == -1) break;
-    if (flag == ':') return Wrong(Concat(argv[at], " needs a value"));
-    if (flag == '?') return Wrong(Concat("unknown option ", argv[optind > at ? optind - 1 : at]));
+    if (flag == ':') return Wrong(Concat(argv[optind - 1], " needs a value"));
+    if (flag == '?') {
+      const bool is_short = optopt > 0 && optopt < 128;
+      return Wrong(Concat("unknown option ",
+                          is_short ? Concat("-", std::string(1, optopt)) : argv[optind - 1]));
+    }
     RETURN_IF_ERROR(ReadFlag(flag, &options));
   }
   if (options.action == Options::Action::kVersion || options.action == Options::Action::kHelp)
