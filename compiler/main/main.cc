@@ -2,12 +2,8 @@
 //
 // phobos-compile: reads the command line and a file, runs what it asks for, prints the result.
 // Holds no logic of its own.
-#include <unistd.h>
-
-#include <cstdio>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -120,6 +116,14 @@ int PrintVariants(const Compilation& compilation, const std::vector<int64_t>& in
   return kDone;
 }
 
+absl::StatusOr<host::Chip> ChipNamed(const std::string& name) {
+  if (name.rfind("sm_", 0) == 0) {
+    return absl::InvalidArgumentError(
+        Concat("--chip ", name, ": this build compiles for the host only; write --chip native"));
+  }
+  return host::ResolveChip(name);
+}
+
 int RunOnFile(const Options& options) {
   absl::StatusOr<std::string> text = ReadFile(options.file);
   if (!text.ok()) return Complain(text.status(), kUsage);
@@ -135,7 +139,7 @@ int RunOnFile(const Options& options) {
     return PrintDescription(options, source, **kernel);
   const absl::StatusOr<std::vector<int64_t>> indexes = SelectVariants(**kernel, options);
   if (!indexes.ok()) return Complain(indexes.status(), kUsage);
-  absl::StatusOr<host::Chip> chip = ResolveChip(options.chip);
+  absl::StatusOr<host::Chip> chip = ChipNamed(options.chip);
   if (!chip.ok()) return Complain(chip.status(), kUsage);
   const int cpus = static_cast<int>(std::thread::hardware_concurrency());
   const Compilation compilation{source,

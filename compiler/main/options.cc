@@ -19,7 +19,7 @@ constexpr char kHelp[] =
 usage: phobos-compile FILE.py [options]       FILE may be - for standard input
 
 what to do
-  --describe             show the kernel: parameters, extents, key, search space, promises, conditions
+  --describe             show the kernel: parameters, extents, key, search space, conditions
   --print-ir             show the tile IR of the chosen variants, before and after the passes
   (neither)              compile the chosen variants
 

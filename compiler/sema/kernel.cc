@@ -84,18 +84,24 @@ absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel, co
 absl::Status CheckNames(const DeclarationScope& scope, const Usage& usage, const Kernel& kernel) {
   std::set<std::string_view> functions;
   for (const ast::Function& function : scope.module.functions) functions.insert(function.name);
-  for (const auto& [name, span] : usage.free_names) {
+  // The first one in the text is the one to show.
+  const std::pair<const std::string, Span>* unknown = nullptr;
+  for (const auto& entry : usage.free_names) {
+    const std::string& name = entry.first;
     const bool is_own = FindTuned(kernel, name) != nullptr || FindExtent(kernel, name) >= 0 ||
                         FindParam(kernel, name) >= 0;
     if (is_own || functions.count(name) > 0 || scope.constants.Has(name)) continue;
-    const auto target = usage.free_targets.find(name);
-    if (target == usage.free_targets.end()) return UnknownName(scope, kernel, usage, name, span);
-    return scope.source.Error(
-        target->second, Concat("'", name, "' is not declared"),
-        DidYouMean(name, NamesInSight(scope, kernel, usage),
-                   Concat("declare it first: ", name, ": ", scope.alias(), ".var = ...")));
+    if (unknown == nullptr || entry.second.begin < unknown->second.begin) unknown = &entry;
   }
-  return absl::OkStatus();
+  if (unknown == nullptr) return absl::OkStatus();
+  const auto target = usage.free_targets.find(unknown->first);
+  const bool is_target =
+      target != usage.free_targets.end() && target->second.begin == unknown->second.begin;
+  if (!is_target) return UnknownName(scope, kernel, usage, unknown->first, unknown->second);
+  return scope.source.Error(
+      target->second, Concat("'", unknown->first, "' is not declared"),
+      DidYouMean(unknown->first, NamesInSight(scope, kernel, usage),
+                 Concat("declare it first: ", unknown->first, ": ", scope.alias(), ".var = ...")));
 }
 
 // Names in the text of a condition.

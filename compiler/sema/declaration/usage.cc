@@ -151,7 +151,8 @@ absl::Status Walker::Visit(const std::vector<ast::ExprPtr>& list, Frame* frame) 
 
 absl::Status Walker::Visit(const ast::Expr& expr, Frame* frame) {
   if (const auto* name = std::get_if<ast::Name>(&expr.node)) {
-    frame->used.emplace(name->id, expr.span);
+    const auto [first, is_new] = frame->used.emplace(name->id, expr.span);
+    if (!is_new && expr.span.begin < first->second.begin) first->second = expr.span;
     return absl::OkStatus();
   }
   if (const auto* name = std::get_if<ast::LanguageName>(&expr.node)) {

@@ -191,8 +191,8 @@ TEST(Errors, Tensors) {
 TEST(Errors, Statements) {
   const Case cases[] = {
       {"t: ph.let", "t", "'t' is declared without a value", "t: ph.f32 = 0.0"},
-      {"t = 1", "t", "'t' is not defined", "t: ph.let = ..."},
-      {"total: ph.var = 1\ntotl = 2", "totl", "'totl' is not defined", "did you mean 'total'"},
+      {"t = 1", "t", "'t' is not declared", "t: ph.var = ..."},
+      {"total: ph.var = 1\ntotl = 2", "totl", "'totl' is not declared", "did you mean 'total'"},
       {"t: ph.let = 1\nt = 2", "t = 2", "'t' is bound once, by ph.let on line 5", "t: ph.var"},
       {"t: ph.let = 1\nt += 2", "t += 2", "'t' is bound once", "ph.var"},
       {"for i in range(3):\n    i = 1", "i = 1", "'i' is the index of a loop", "while"},

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""phobos-compile as a process: exit codes, what it prints and writes, the same answer with any number of jobs."""
+
+import ctypes
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMPILER = os.path.abspath(sys.argv.pop(1))
+
+ADD = """from __future__ import annotations
+import phobos.lang as ph
+
+@ph.kernel(key=("N",))
+@ph.autotune(BLOCK=[32, 256], T=[16, 128])
+@ph.launch("T")
+@ph.constraint("BLOCK >= T")
+def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
+    base: ph.let = ph.ctx.block.x * BLOCK
+    out[base:+BLOCK] = x[base:+BLOCK] + y[base:+BLOCK]
+"""
+
+# Wrong in the variants where a literal does not fit its type.
+HALF_WRONG = """import phobos.lang as ph
+@ph.kernel
+@ph.autotune(A=[100, 200, 1])
+def k(x: ph.tensor[ph.u8][N], out: ph.tensor[ph.i8][N]):
+    out[ph.ctx.block.x] = A
+"""
+
+ALL_WRONG = """import phobos.lang as ph
+@ph.kernel
+@ph.autotune(A=[1, 2, 3])
+def k(out: ph.tensor[ph.i8][N]):
+    out[0] = "text"
+"""
+
+
+class PhobosCompile(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, text, name="k.py"):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def run_compiler(self, *arguments, stdin=None):
+        return subprocess.run([COMPILER, *arguments], input=stdin, capture_output=True, text=True, timeout=120)
+
+    def manifest(self, *arguments):
+        done = self.run_compiler(*arguments, "--format", "json")
+        self.assertEqual(done.stderr, "")
+        return done.returncode, json.loads(done.stdout)
+
+    def test_version_is_one_line_with_a_build(self):
+        done = self.run_compiler("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^phobos-compile \d+\.\d+\.\d+ \(llvm [0-9.]+, .*, build [0-9a-f]{16}\)\n$")
+        as_json = json.loads(self.run_compiler("--version", "--format", "json").stdout)
+        self.assertEqual(as_json, {"compiler_fingerprint": done.stdout.strip()})
+
+    def test_help_has_every_option(self):
+        done = self.run_compiler("--help")
+        self.assertEqual(done.returncode, 0)
+        for option in ("--kernel", "--chip", "--all-variants", "--set", "--variants", "--check-races", "--describe",
+                       "--out", "--jobs", "--format", "--version", "--print-ir", "--file-name"):
+            self.assertIn(option, done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.split("\n"))), 100)
+
+    def test_a_wrong_command_line_is_2(self):
+        path = self.write(ADD)
+        for arguments in ([], [path, "--nonsense"], [path, "--kernel", "other"], [path, "--set", "BLOCK=3"],
+                          [path, "--variants", "0-99"], [path, "--chip", "sm_90"], [path, "--chip", "pdp11"],
+                          [os.path.join(self.folder, "none.py")], [self.folder]):
+            done = self.run_compiler(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr.startswith("phobos-compile: "), done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def test_a_wrong_source_is_1_and_shows_the_place(self):
+        done = self.run_compiler("-", "--file-name", "cell.py", "--describe", stdin=ADD.replace("BLOCK]", "BLOK]"))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr, "cell.py:10:15: error: 'BLOK' is not defined\n"
+                         "    out[base:+BLOK] = x[base:+BLOK] + y[base:+BLOK]\n"
+                         "              ^~~~\n"
+                         "help: did you mean 'BLOCK'?\n")
+
+    def test_description(self):
+        text = self.run_compiler(self.write(ADD), "--describe")
+        self.assertEqual(text.returncode, 0)
+        self.assertIn("kernel add (", text.stdout)
+        code, description = self.manifest(self.write(ADD), "--describe")
+        self.assertEqual(code, 0)
+        self.assertEqual(description["kernel"], "add")
+        self.assertEqual(len(description["variants"]), 16)
+        self.assertEqual(hashlib.sha256(description["canonical_source"].encode()).hexdigest(),
+                         description["source_digest"])
+
+    def test_all_variants_are_written_whole(self):
+        out = os.path.join(self.folder, "deep", "out")
+        code, manifest = self.manifest(self.write(ADD), "--all-variants", "--out", out)
+        self.assertEqual(code, 0)
+        with open(os.path.join(out, "manifest.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file), manifest)
+        self.assertEqual(manifest["format"], 1)
+        self.assertEqual(manifest["slots"], ["x", "y", "out", "extent:N"])
+        self.assertNotEqual(manifest["chip"], "native")
+        self.assertEqual(manifest["compiler_fingerprint"], self.run_compiler("--version").stdout.strip())
+        self.assertEqual([v.get("index", 0) for v in manifest["variants"]], list(range(16)))
+        files = {"manifest.json"}
+        for variant in manifest["variants"]:
+            settings = {s["name"]: int(s["int_value"]) for s in variant["settings"]}
+            if settings["T"] == 16 or settings["BLOCK"] < settings["T"]:
+                self.assertEqual(variant["status"], "VARIANT_STATUS_EXCLUDED")
+                self.assertIn("threads" if settings["T"] == 16 else "BLOCK >= T", variant["reason"])
+                continue
+            self.assertEqual(variant["status"], "VARIANT_STATUS_COMPILED")
+            artifact = variant["artifact"]
+            path = os.path.join(out, artifact["file"])
+            with open(path, "rb") as file:
+                content = file.read()
+            self.assertEqual(hashlib.sha256(content).hexdigest(), artifact["digest"])
+            self.assertEqual(len(content), int(artifact["size_bytes"]))
+            self.assertIsNotNone(getattr(ctypes.CDLL(path), artifact["entry"]))
+            files.add(artifact["file"])
+        self.assertEqual(set(os.listdir(out)), files)
+        self.assertEqual(len(files), 10)
+
+    def test_the_answer_does_not_depend_on_the_jobs(self):
+        answers = []
+        for jobs in ("1", "4"):
+            out = os.path.join(self.folder, "out" + jobs)
+            done = self.run_compiler(self.write(ADD), "--all-variants", "--jobs", jobs, "--out", out, "--format", "json")
+            self.assertEqual(done.returncode, 0)
+            answers.append(re.sub(r'"compile_ns": "\d+"', "", done.stdout))
+        self.assertEqual(*answers)
+
+    def test_selections(self):
+        path = self.write(ADD)
+        self.assertEqual([v.get("index", 0) for v in self.manifest(path, "--variants", "1-3")[1]["variants"]], [1, 2, 3])
+        _, manifest = self.manifest(path, "--set", "BLOCK=256", "--set", "T=64")
+        self.assertEqual([v["index"] for v in manifest["variants"]], [14])
+        # Variant 0 is excluded here, and nothing else was asked for.
+        code, manifest = self.manifest(path)
+        self.assertEqual((code, manifest["variants"][0]["status"]), (1, "VARIANT_STATUS_EXCLUDED"))
+
+    def test_a_variant_that_fails_leaves_the_others(self):
+        code, manifest = self.manifest(self.write(HALF_WRONG), "--all-variants")
+        self.assertEqual(code, 0)
+        self.assertEqual([v["status"] for v in manifest["variants"]],
+                         ["VARIANT_STATUS_COMPILED", "VARIANT_STATUS_COMPILE_ERROR", "VARIANT_STATUS_COMPILED"])
+        reason = manifest["variants"][1]["reason"]
+        self.assertRegex(reason, r"k\.py:5:\d+: error: ")
+        self.assertIn("\n    out[ph.ctx.block.x] = A\n", reason)
+        self.assertIn("^", reason)
+
+    def test_every_variant_failing_is_1(self):
+        out = os.path.join(self.folder, "out")
+        done = self.run_compiler(self.write(ALL_WRONG), "--all-variants", "--out", out)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 of 3 variants compiled", done.stdout)
+        self.assertIn("variant 0 and 2 others:\n", done.stdout)
+        self.assertEqual(os.listdir(out), ["manifest.json"])
+
+    def test_print_ir(self):
+        done = self.run_compiler(self.write(ADD), "--set", "BLOCK=128", "--print-ir")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("# variant 8 as lowered", done.stdout)
+        self.assertIn("f32[128]", done.stdout)
+
+    def test_a_folder_that_cannot_be_made_is_1(self):
+        path = self.write(ADD)
+        done = self.run_compiler(path, "--set", "T=32", "--out", os.path.join(path, "out"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Not a directory", done.stderr)
+
+    def test_a_file_that_is_too_long(self):
+        done = self.run_compiler("-", stdin="#" * (17 << 20))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the limit is", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
