@@ -219,9 +219,14 @@ StatusOr<Prepared> PlanSource::Prepare(const std::vector<int64_t>& extents,
   return Prepared{*std::move(first), std::nullopt};
 }
 
-StatusOr<std::shared_ptr<const Plan>> PlanSource::Find(const std::vector<int64_t>& extents) {
+std::shared_ptr<const Plan> PlanSource::Present(const std::vector<int64_t>& extents) {
   std::shared_ptr<const Plan> present = state_.Get().Current(extents);
-  if (present != nullptr && present->facts().origin == Plan::Origin::kWinner) return present;
+  const bool is_winner = present != nullptr && present->facts().origin == Plan::Origin::kWinner;
+  return is_winner ? present : nullptr;
+}
+
+StatusOr<std::shared_ptr<const Plan>> PlanSource::Find(const std::vector<int64_t>& extents) {
+  if (std::shared_ptr<const Plan> present = Present(extents); present != nullptr) return present;
   const StatusOr<Description> description = Describe();
   if (!description.ok()) return description.status();
   const std::string key = KeyText(**description, extents);

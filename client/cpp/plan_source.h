@@ -80,6 +80,10 @@ class PlanSource {
   StatusOr<Prepared> Prepare(const std::vector<int64_t>& extents, std::string_view policy,
                              const TuneRequest* request);
 
+  // The winner's plan that this process has, without asking anybody; null: it has none.
+  // Nanoseconds.
+  std::shared_ptr<const Plan> Present(const std::vector<int64_t>& extents);
+
   // The winner; null: there is none.
   StatusOr<std::shared_ptr<const Plan>> Find(const std::vector<int64_t>& extents);
 

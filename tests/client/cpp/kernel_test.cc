@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C++ client against a fake tuner: launches, tunes, the table of PHOBOS_TUNE, and what goes
+// wrong.
+#include "client/cpp/kernel.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "tests/client/cpp/fake_tuner.h"
+
+namespace phobos {
+namespace {
+
+namespace proto = tuner::v1;
+using phobos::testing::FakeTuner;
+using phobos::testing::TuneStream;
+using std::chrono::milliseconds;
+
+Grid AddGrid(const Meta& meta) { return {(meta["N"] + meta["BLOCK"] - 1) / meta["BLOCK"], 1, 1}; }
+
+Status AddReference(ReferenceArguments& arguments) {
+  const std::span<float> x = arguments.Tensor<float>("x"), y = arguments.Tensor<float>("y");
+  std::vector<float> sum(x.size());
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] = x[i] + y[i];
+  x[0] = -1;  // its copies are its own
+  return arguments.Set<float>("out", sum);
+}
+
+class KernelTest : public ::testing::Test {
+ protected:
+  KernelTest() {
+    unsetenv("PHOBOS_TUNE");
+    unsetenv("PHOBOS_THREADS");
+    options_.socket = tuner_.socket();
+    options_.autostart = false;
+    options_.warn = [this](const std::string& text) { warnings_.push_back(text); };
+  }
+
+  std::unique_ptr<Kernel> Open(bool with_reference, const std::string& policy = "") {
+    if (client_ == nullptr) client_ = Client::Open(options_);
+    KernelOptions options;
+    options.source = phobos::testing::kAddSource;
+    options.file_name = "add.py";
+    options.name = "add";
+    options.policy = policy;
+    if (with_reference) options.reference = AddReference;
+    auto kernel = Kernel::Open(client_, options);
+    EXPECT_TRUE(kernel.ok()) << kernel.status().message();
+    return *std::move(kernel);
+  }
+
+  // Arrays of one launch.
+  struct Arrays {
+    explicit Arrays(size_t n) : x(n), y(n), out(n, -7) {
+      for (size_t i = 0; i < n; ++i) x[i] = static_cast<float>(i), y[i] = 0.5f;
+    }
+    std::vector<Argument> Arguments() {
+      const auto n = static_cast<int64_t>(x.size());
+      return {Argument::Tensor(x.data(), {n}), Argument::Tensor(y.data(), {n}),
+              Argument::Tensor(out.data(), {n})};
+    }
+    bool IsSum() const {
+      for (size_t i = 0; i < out.size(); ++i) {
+        if (out[i] != x[i] + y[i]) return false;
+      }
+      return true;
+    }
+    std::vector<float> x, y, out;
+  };
+
+  static std::string Launch(Kernel& kernel, Arrays& arrays) {
+    const Status status = kernel.Launch(arrays.Arguments(), AddGrid);
+    return status.ok() ? "ok" : status.message();
+  }
+
+  void WithoutDaemon() { tuner_.daemon().Stop(); }
+
+  FakeTuner tuner_;
+  ClientOptions options_;
+  std::vector<std::string> warnings_;
+  std::shared_ptr<Client> client_;
+};
+
+TEST_F(KernelTest, TheFirstLaunchTunesAndLaterOnesAskNobody) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_TRUE(a.IsSum());
+  EXPECT_EQ(tuner_.tunes, 1);
+  EXPECT_EQ(tuner_.sources, 1);
+  const int lookups = tuner_.lookups;
+  for (int i = 0; i < 100; ++i) {
+    Arrays b(1000);
+    ASSERT_EQ(Launch(*kernel, b), "ok");
+    EXPECT_TRUE(b.IsSum());
+  }
+  EXPECT_EQ(tuner_.lookups, lookups);
+  EXPECT_EQ(tuner_.tunes, 1);
+
+  Arrays c(77);  // another value of the key
+  ASSERT_EQ(Launch(*kernel, c), "ok");
+  EXPECT_TRUE(c.IsSum());
+  EXPECT_EQ(tuner_.tunes, 2);
+}
+
+TEST_F(KernelTest, ASecondClientTakesTheStoredWinner) {
+  tuner_.Store(1000, 1);
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_TRUE(a.IsSum());
+  EXPECT_EQ(tuner_.tunes, 0);
+  const auto plan = kernel->plans().Present({1000});
+  ASSERT_NE(plan, nullptr);
+  EXPECT_EQ(plan->variant().variant, 1);
+  EXPECT_EQ(plan->facts().generation, 1);
+}
+
+TEST_F(KernelTest, WhatTheTuneSends) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  const proto::Open open = tuner_.last_open();
+  EXPECT_EQ(open.device_uuid(), "host");
+  ASSERT_EQ(open.extents_size(), 1);
+  EXPECT_EQ(open.extents(0).value(), 1000);
+  EXPECT_EQ(std::vector<int64_t>(open.tensor_bytes().begin(), open.tensor_bytes().end()),
+            (std::vector<int64_t>{4000, 4000, 4000}));
+  EXPECT_TRUE(open.options().flush_l2());
+  EXPECT_FALSE(open.options().has_rtol());
+  EXPECT_EQ(open.newer_than_generation(), 0);
+  const proto::Args args = tuner_.last_args();
+  ASSERT_EQ(args.grids_size(), 2);
+  EXPECT_EQ(args.grids(0).grid().x(), 4);
+  EXPECT_EQ(args.grids(1).grid().x(), 2);
+  ASSERT_EQ(args.buffers_size(), 3);
+  EXPECT_EQ(args.buffers(0).address_mod_256(),
+            static_cast<int>(reinterpret_cast<uintptr_t>(a.x.data()) % 256));
+  const proto::Expected expected = tuner_.last_expected();
+  ASSERT_EQ(expected.buffers_size(), 1);
+  EXPECT_EQ(expected.buffers(0).parameter(), "out");
+  EXPECT_EQ(expected.replaced_size(), 0);
+  EXPECT_EQ(tuner_.LastExpected("out")[999], 999.5f);
+  EXPECT_EQ(a.x[0], 0);  // the reference changed its copy only
+}
+
+TEST_F(KernelTest, MemoryIsUsedAgain) {
+  const auto kernel = Open(true);
+  Arrays a(1000), b(999);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  ASSERT_EQ(Launch(*kernel, b), "ok");
+  EXPECT_EQ(tuner_.tunes, 2);
+  EXPECT_EQ(tuner_.side().fetched(), 1);
+}
+
+TEST_F(KernelTest, AnAnswerThatIsThereAlreadyIsOverwritten) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  for (size_t i = 0; i < a.out.size(); ++i) a.out[i] = a.x[i] + a.y[i];
+  ASSERT_TRUE(kernel->Tune(a.Arguments(), AddGrid).ok());
+  const proto::Expected expected = tuner_.last_expected();
+  ASSERT_EQ(expected.replaced_size(), 1);
+  EXPECT_EQ(expected.replaced(0).parameter(), "out");
+  const std::vector<float> sent = tuner_.LastArgument("out");
+  for (size_t i = 0; i < sent.size(); ++i) EXPECT_GE(std::abs(sent[i] - a.out[i]), 1) << i;
+  EXPECT_EQ(tuner_.LastExpected("out")[10], 10.5f);
+  EXPECT_TRUE(a.IsSum());  // the caller's own array is left alone
+  EXPECT_EQ(tuner_.LastArgument("y")[5], 0.5f);
+}
+
+TEST_F(KernelTest, WithoutAReferenceFirstChoicesUntilTuned) {
+  const auto kernel = Open(false);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_TRUE(a.IsSum());
+  EXPECT_EQ(tuner_.tunes, 0);
+  const int lookups = tuner_.lookups;
+  for (int i = 0; i < 50; ++i) ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_LE(tuner_.lookups, lookups + 1);  // at most once a second
+
+  TuneCall call;
+  call.reference = AddReference;
+  const auto result = kernel->Tune(a.Arguments(), AddGrid, call);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->winner, 1);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_EQ(kernel->plans().Present({1000})->variant().variant, 1);
+}
+
+TEST_F(KernelTest, FirstChoicesAreLookedUpAgainAfterASecond) {
+  const auto kernel = Open(false);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_EQ(kernel->plans().Present({1000}), nullptr);
+  tuner_.Store(1000, 1);  // by somebody else
+  std::this_thread::sleep_for(milliseconds(1100));
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  ASSERT_NE(kernel->plans().Present({1000}), nullptr);
+  EXPECT_EQ(kernel->plans().Present({1000})->variant().variant, 1);
+}
+
+TEST_F(KernelTest, AWinnerStaysUntilThisProcessTunes) {
+  tuner_.Store(1000, 0);
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  const auto old_plan = kernel->plans().Present({1000});
+  EXPECT_EQ(old_plan->variant().variant, 0);
+  tuner_.Store(1000, 1);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_EQ(kernel->plans().Present({1000}), old_plan);
+
+  const auto cached = kernel->Tune(a.Arguments(), AddGrid);
+  ASSERT_TRUE(cached.ok());
+  EXPECT_EQ(cached->generation, 2);
+  EXPECT_EQ(tuner_.last_expected().buffers_size(), 0);  // the reference was not called
+  EXPECT_FALSE(old_plan->IsCurrent());
+  const auto outcome = old_plan->Launch(nullptr, {1, 1, 1});
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(*outcome, Plan::Outcome::kLookAgain);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_EQ(kernel->plans().Present({1000})->variant().variant, 1);
+}
+
+TEST_F(KernelTest, ForceWantsANewerGenerationThanTheLastSeen) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  TuneCall force;
+  force.force = true;
+  ASSERT_TRUE(kernel->Tune(a.Arguments(), AddGrid, force).ok());
+  EXPECT_EQ(tuner_.last_open().newer_than_generation(), -1);
+  const auto second = kernel->Tune(a.Arguments(), AddGrid, force);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(tuner_.last_open().newer_than_generation(), 1);
+  EXPECT_EQ(second->generation, 2);
+}
+
+TEST_F(KernelTest, AZeroGridLaunchesNothingAndNeverTunes) {
+  const auto kernel = Open(true);
+  Arrays a(0);
+  a.x.reserve(1), a.y.reserve(1), a.out.reserve(1);
+  EXPECT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_EQ(tuner_.tunes, 0);
+}
+
+// The table of PHOBOS_TUNE, row by row.
+
+TEST_F(KernelTest, PolicyOnAHit) {
+  tuner_.Store(1000, 1);
+  for (const char* policy : {"auto", "frozen", "off"}) {
+    const auto kernel = Open(true, policy);
+    Arrays a(1000);
+    EXPECT_EQ(Launch(*kernel, a), "ok") << policy;
+    EXPECT_EQ(kernel->plans().Present({1000})->variant().variant, 1) << policy;
+  }
+  EXPECT_EQ(tuner_.tunes, 0);
+}
+
+TEST_F(KernelTest, PolicyFrozenOnAMiss) {
+  for (const bool with_reference : {true, false}) {
+    setenv("PHOBOS_TUNE", "frozen", 1);
+    const auto kernel = Open(with_reference);
+    Arrays a(1000);
+    const Status status = kernel->Launch(a.Arguments(), AddGrid);
+    EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+    EXPECT_NE(status.message().find("N=1000"), std::string::npos) << status.message();
+    ASSERT_NE(status.detail(), nullptr);
+    EXPECT_EQ(status.detail()->key, "N=1000");
+    EXPECT_EQ(status.detail()->kernel, "add");
+    EXPECT_EQ(a.out[0], -7);
+  }
+  EXPECT_EQ(tuner_.tunes, 0);
+}
+
+TEST_F(KernelTest, PolicyOffOnAMiss) {
+  for (const bool with_reference : {true, false}) {
+    const auto kernel = Open(with_reference, "off");
+    Arrays a(1000);
+    EXPECT_EQ(Launch(*kernel, a), "ok");
+    EXPECT_TRUE(a.IsSum());
+    const int lookups = tuner_.lookups;
+    for (int i = 0; i < 50; ++i) ASSERT_EQ(Launch(*kernel, a), "ok");
+    EXPECT_LE(tuner_.lookups, lookups + 1);
+  }
+  EXPECT_EQ(tuner_.tunes, 0);
+}
+
+TEST_F(KernelTest, PolicyWithoutADaemon) {
+  const auto automatic = Open(true, "auto");
+  const auto frozen = Open(true, "frozen");
+  const auto off = Open(true, "off");
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*off, a), "ok");  // the first choices are here now
+  WithoutDaemon();
+  EXPECT_EQ(automatic->Launch(a.Arguments(), AddGrid).code(), Code::kUnavailable);
+  EXPECT_EQ(frozen->Launch(a.Arguments(), AddGrid).code(), Code::kUnavailable);
+  std::this_thread::sleep_for(milliseconds(1100));
+  Arrays b(1000);
+  EXPECT_EQ(Launch(*off, b), "ok");
+  EXPECT_TRUE(b.IsSum());
+}
+
+TEST_F(KernelTest, ATuneThatFailsIsTheLaunchsError) {
+  tuner_.during_tune = [](auto*, auto*) {
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "needs 7 GB more");
+  };
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  const Status status = kernel->Launch(a.Arguments(), AddGrid);
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(status.message(), "needs 7 GB more");
+  EXPECT_EQ(status.detail()->key, "N=1000");
+}
+
+TEST_F(KernelTest, AnUnknownPolicyIsAnError) {
+  const auto kernel = Open(true, "never");
+  Arrays a(1000);
+  EXPECT_EQ(kernel->Launch(a.Arguments(), AddGrid).code(), Code::kInvalidArgument);
+}
+
+TEST_F(KernelTest, ALaunchThatTunesNamesWhatWasLeftOut) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_EQ(warnings_[0], "add: left out BLOCK=256: wrong_result: out[3]: got 1, want 2");
+  warnings_.clear();
+  ASSERT_TRUE(kernel->Tune(a.Arguments(), AddGrid).ok());
+  EXPECT_TRUE(warnings_.empty());  // tune() returns it all
+}
+
+TEST_F(KernelTest, UnprovenFirstChoicesWarnOnce) {
+  tuner_.race_verdict = compiler::v1::RACE_VERDICT_UNPROVEN;
+  const auto kernel = Open(false);
+  Arrays a(1000), b(999);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  ASSERT_EQ(Launch(*kernel, b), "ok");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("not proved free of races (line 3)"), std::string::npos);
+}
+
+TEST_F(KernelTest, SubstitutionsAreToldAndNotKept) {
+  tuner_.Store(1000, 0);
+  tuner_.substitution = "the winner BLOCK=512 has 32-bit offsets";
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_EQ(warnings_[0], "add: the winner BLOCK=512 has 32-bit offsets");
+  EXPECT_EQ(kernel->plans().Present({1000})->facts().substitution,
+            "the winner BLOCK=512 has 32-bit offsets");
+}
+
+TEST_F(KernelTest, ArtifactsThatCannotBeReadAreFetched) {
+  tuner_.hides_paths = true;
+  tuner_.Store(1000, 0);
+  tuner_.Store(2000, 1);
+  const auto kernel = Open(true);
+  Arrays a(1000), b(2000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  ASSERT_EQ(Launch(*kernel, b), "ok");
+  EXPECT_TRUE(a.IsSum());
+  EXPECT_TRUE(b.IsSum());
+  EXPECT_EQ(tuner_.fetched_artifacts, 2);
+}
+
+TEST_F(KernelTest, AReferenceThatFails) {
+  const auto kernel = Open(false);
+  Arrays a(1000);
+  TuneCall call;
+  call.reference = [](ReferenceArguments&) {
+    return Status(Code::kUnknown, "ValueError: no such thing");
+  };
+  const auto result = kernel->Tune(a.Arguments(), AddGrid, call);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().message(), "the reference failed: ValueError: no such thing");
+  EXPECT_EQ(result.status().detail()->reason, ErrorReason::kReferenceFailed);
+  EXPECT_EQ(result.status().detail()->key, "N=1000");
+  EXPECT_EQ(tuner_.last_reference_failure(), "ValueError: no such thing");
+}
+
+TEST_F(KernelTest, AReferenceWithAWrongAnswerShape) {
+  const auto kernel = Open(false);
+  Arrays a(1000);
+  TuneCall call;
+  const auto message = [&] {
+    return kernel->Tune(a.Arguments(), AddGrid, call).status().message();
+  };
+  call.reference = [](ReferenceArguments&) { return Status(); };
+  EXPECT_NE(message().find("no answer for out"), std::string::npos) << message();
+  call.reference = [](ReferenceArguments& arguments) {
+    (void)arguments.Set<float>("out", std::vector<float>(10));
+    return Status();
+  };
+  EXPECT_NE(message().find("40 bytes, but the tensor has 4000"), std::string::npos) << message();
+  call.reference = [](ReferenceArguments& arguments) {
+    (void)arguments.Set<float>("z", std::vector<float>(1000));
+    return Status();
+  };
+  EXPECT_NE(message().find("no such tensor"), std::string::npos) << message();
+  call.reference = [](ReferenceArguments& arguments) {
+    (void)arguments.Set<float>("x", std::vector<float>(1000));
+    return Status();
+  };
+  EXPECT_NE(message().find("does not write it"), std::string::npos) << message();
+}
+
+TEST_F(KernelTest, AGridThatFailsIsTheVariantsError) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  const auto result = kernel->Tune(a.Arguments(), [](const Meta& meta) {
+    return Grid{meta["BLOCK"] == 256 ? meta["NOPE"] : 2, 1, 1};
+  });
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const proto::Args args = tuner_.last_args();
+  EXPECT_NE(args.grids(0).error().find("'NOPE'"), std::string::npos);
+  EXPECT_FALSE(args.grids(0).has_grid());
+  EXPECT_EQ(args.grids(1).grid().x(), 2);
+}
+
+TEST_F(KernelTest, ProgressIsTold) {
+  tuner_.during_tune = [](auto*, TuneStream* stream) {
+    proto::TuneEvent event;
+    auto* progress = event.mutable_progress();
+    progress->set_phase(proto::PHASE_TIMING);
+    for (int i = 1; i <= 3; ++i) {
+      progress->set_done(i);
+      progress->set_total(3);
+      stream->Write(event);
+    }
+    std::this_thread::sleep_for(milliseconds(700));
+    return grpc::Status::OK;
+  };
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  std::vector<int> seen;
+  int ticks = 0;
+  TuneCall call;
+  call.progress = [&](const TuneProgress& now) {
+    EXPECT_TRUE(now.leads);
+    if (now.progress.phase != stub::Phase::kTiming) return false;
+    if (!seen.empty() && seen.back() == now.progress.done) {
+      ++ticks;
+    } else {
+      seen.push_back(now.progress.done);
+    }
+    return false;
+  };
+  ASSERT_TRUE(kernel->Tune(a.Arguments(), AddGrid, call).ok());
+  EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
+  EXPECT_GE(ticks, 2);  // every 200 ms, though nothing is new
+}
+
+TEST_F(KernelTest, ProgressMayCancel) {
+  std::atomic<bool> left = false;
+  tuner_.during_tune = [&](grpc::ServerContext* context, auto*) {
+    while (!context->IsCancelled()) std::this_thread::sleep_for(milliseconds(2));
+    left = true;
+    return grpc::Status::CANCELLED;
+  };
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  TuneCall call;
+  call.progress = [&](const TuneProgress& now) { return now.leads && now.elapsed_ms > 100; };
+  EXPECT_EQ(kernel->Tune(a.Arguments(), AddGrid, call).status().code(), Code::kCancelled);
+  for (int i = 0; i < 2000 && !left; ++i) std::this_thread::sleep_for(milliseconds(2));
+  EXPECT_TRUE(left);
+}
+
+TEST_F(KernelTest, ACancelInsideTheReferenceIsNoFailureOfIt) {
+  bool interrupted = false;
+  options_.interrupted = [&] { return interrupted; };
+  const auto kernel = Open(false);
+  Arrays a(1000);
+  TuneCall call;
+  call.reference = [&](ReferenceArguments&) {
+    interrupted = true;  // as Ctrl-C in the middle of it
+    return Status(Code::kUnknown, "KeyboardInterrupt");
+  };
+  EXPECT_EQ(kernel->Tune(a.Arguments(), AddGrid, call).status().code(), Code::kCancelled);
+  EXPECT_EQ(tuner_.last_reference_failure(), "");
+}
+
+TEST_F(KernelTest, ATuneOutlivesTheDaemon) {
+  std::atomic<int> attempts = 0;
+  std::thread restarter;
+  tuner_.during_tune = [&](grpc::ServerContext* context, auto*) {
+    if (++attempts > 1) return grpc::Status::OK;
+    restarter = std::thread([&] {
+      tuner_.daemon().Stop();
+      std::this_thread::sleep_for(milliseconds(300));
+      tuner_.daemon().Start();
+    });
+    while (!context->IsCancelled()) std::this_thread::sleep_for(milliseconds(2));
+    return grpc::Status::CANCELLED;
+  };
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  const auto result = kernel->Tune(a.Arguments(), AddGrid);
+  restarter.join();
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(attempts, 2);
+  EXPECT_EQ(result->winner, 1);
+}
+
+TEST_F(KernelTest, WrongArgumentsAreNamed) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  const auto message = [&](std::vector<Argument> arguments) {
+    return kernel->Launch(arguments, AddGrid).message();
+  };
+  std::vector<Argument> good = a.Arguments();
+  EXPECT_EQ(message({good[0], good[1]}), "add has 3 parameters, but 2 arguments were given");
+  std::vector<double> wide(1000);
+  EXPECT_EQ(message({Argument::Tensor(wide.data(), {1000}), good[1], good[2]}),
+            "x: a tensor of f64 for a tensor of f32");
+  EXPECT_EQ(message({Argument::Scalar(1.0f), good[1], good[2]}),
+            "x: a scalar of f32 for a tensor of f32");
+  EXPECT_EQ(message({Argument::Tensor(a.x.data(), {10, 100}), good[1], good[2]}),
+            "x: an array of rank 2 for one of 1");
+  EXPECT_EQ(message({good[0], Argument::Tensor(a.y.data(), {999}), good[2]}),
+            "y: N is 999 here but 1000 in a parameter before");
+  EXPECT_NE(message({good[0], good[1], good[0]}).find("out, which the kernel writes, overlaps x"),
+            std::string::npos);
+  EXPECT_EQ(kernel->Launch(good,
+                           [](const Meta& m) {
+                             return Grid{m["BLOK"], 1, 1};
+                           })
+                .code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(KernelTest, ThreadsShareAKernel) {
+  const auto kernel = Open(true);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        Arrays a(static_cast<size_t>(300 + (t + i) % 3));
+        if (Launch(*kernel, a) != "ok" || !a.IsSum()) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(KernelTest, AForkedChildGoesOn) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  const pid_t child = fork();
+  if (child == 0) {
+    Arrays b(1000), c(2000);
+    const bool good =
+        Launch(*kernel, b) == "ok" && b.IsSum() && Launch(*kernel, c) == "ok" && c.IsSum();
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(tuner_.tunes, 2);
+  Arrays d(2000);
+  EXPECT_EQ(Launch(*kernel, d), "ok");
+  EXPECT_EQ(tuner_.tunes, 2);  // what the child tuned
+}
+
+TEST_F(KernelTest, AdoptedResultsAreUsed) {
+  const auto kernel = Open(true);
+  Result result;
+  result.kernel = "add";
+  result.key = {{"N", 1000}};
+  result.extents = result.key;
+  result.winner = 0;
+  ASSERT_TRUE(kernel->plans().Adopt(result).ok());
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_EQ(tuner_.tunes, 0);
+  EXPECT_EQ(kernel->plans().Present({1000})->variant().variant, 0);
+}
+
+TEST_F(KernelTest, WarmReturnsOnceTheDaemonOwnsAll) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  TuneRequest request;
+  request.extents = {1000};
+  for (const Argument& argument : a.Arguments()) request.values.push_back(argument.bits);
+  request.callbacks.grid = [](int32_t, const auto&) { return Grid{4, 1, 1}; };
+  request.callbacks.reference = [](ReferenceCall& call) {
+    ReferenceArguments arguments(call);
+    return AddReference(arguments);
+  };
+  ASSERT_TRUE(kernel->plans().Warm(request).ok());
+  EXPECT_EQ(tuner_.last_expected().buffers_size(), 1);
+  EXPECT_EQ(tuner_.Generation(1000), 0);
+}
+
+TEST_F(KernelTest, CurrentResult) {
+  const auto kernel = Open(true);
+  EXPECT_FALSE((*kernel->plans().CurrentResult({1000})).has_value());
+  tuner_.Store(1000, 1);
+  const auto result = kernel->plans().CurrentResult({1000});
+  ASSERT_TRUE(result.ok() && result->has_value());
+  EXPECT_EQ((*result)->winner, 1);
+}
+
+TEST(PlanSource, RefusesTextThatIsNone) {
+  const auto client = Client::Open();
+  EXPECT_EQ(PlanSource::Open(client, {"\xff", "f.py", "k", ""}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(
+      PlanSource::Open(client, {std::string((1 << 20) + 1, 'x'), "f.py", "k", ""}).status().code(),
+      Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace phobos
