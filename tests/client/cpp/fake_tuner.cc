@@ -13,6 +13,7 @@ namespace phobos::testing {
 namespace {
 
 constexpr int kBlocks[] = {256, 512};
+constexpr int64_t kSegmentBytes = 1 << 20;
 constexpr int64_t kSlack = 256;  // so that two tensors of a segment do not touch
 
 std::string ArtifactPath(int variant) {
@@ -247,6 +248,7 @@ grpc::Status FakeTuner::Tune(Context* context, TuneStream* stream, bool warm) {
 }
 
 grpc::Status FakeTuner::Lead(Context*, TuneStream* stream, const proto::Open& open) {
+  const std::lock_guard<std::mutex> one_at_a_time(leading_);
   proto::Lead lead;
   lead.set_job_id("job");
   int64_t offset = 0;
@@ -268,12 +270,10 @@ grpc::Status FakeTuner::Lead(Context*, TuneStream* stream, const proto::Open& op
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool is_held = open.held_segments_size() > 0 && open.held_segments(0) == 1;
+    if (ticket_.empty()) ticket_ = side_.Make(kSegmentBytes);
     grant->set_segment(1);
     grant->set_bytes(offset);
-    if (!is_held) {
-      ticket_ = side_.Make(offset);
-      grant->set_ticket(ticket_);
-    }
+    if (!is_held) grant->set_ticket(ticket_);
     lead_ = lead;
   }
   proto::TuneEvent event;

@@ -75,6 +75,7 @@ class FakeTuner {
   grpc::Status Tune(Context* context, TuneStream* stream, bool warm);
   grpc::Status Lead(Context* context, TuneStream* stream, const proto::Open& open);
 
+  std::mutex leading_;  // there is one segment
   std::mutex mutex_;
   std::set<std::string> texts_;
   std::map<int64_t, proto::Result> stored_;

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/cpp/tune/unchanged.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "client/cpp/plan/number.h"
+
+namespace phobos {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+bool Accepts(const std::vector<float>& got, const std::vector<float>& want,
+             const TuneOptions& options = {}) {
+  return IsAccepted(DType::kF32, got.data(), want.data(), static_cast<int64_t>(want.size()),
+                    ToleranceFor(DType::kF32, options));
+}
+
+TEST(IsAccepted, FloatsWithinTheirTolerance) {
+  EXPECT_TRUE(Accepts({1, 2}, {1, 2}));
+  EXPECT_TRUE(Accepts({1.000001f}, {1}));
+  EXPECT_FALSE(Accepts({1.0001f}, {1}));
+  EXPECT_FALSE(Accepts({1, 2, 3.1f}, {1, 2, 3}));
+  EXPECT_TRUE(Accepts({kNaN, kInf, -kInf}, {kNaN, kInf, -kInf}));
+  EXPECT_FALSE(Accepts({kInf}, {1}));
+  EXPECT_FALSE(Accepts({1}, {kInf}));
+  EXPECT_FALSE(Accepts({-kInf}, {kInf}));
+  EXPECT_FALSE(Accepts({kNaN}, {0}));
+  EXPECT_FALSE(Accepts({0}, {kNaN}));
+}
+
+TEST(IsAccepted, SmallElementsAreJudgedByTheRootMeanSquare) {
+  // 1e6 * 1.3e-6 is 1.3: an element that cancelled to 0 may be off by that.
+  EXPECT_TRUE(Accepts({1e6f, 0.5f}, {1e6f, 0}));
+  EXPECT_FALSE(Accepts({1e6f, 2.0f}, {1e6f, 0}));
+}
+
+TEST(IsAccepted, OptionsOnlyWiden) {
+  TuneOptions wide;
+  wide.rtol = 0.1;
+  EXPECT_TRUE(Accepts({1.05f}, {1}, wide));
+  TuneOptions narrow;
+  narrow.rtol = 0;
+  narrow.atol = 0;
+  EXPECT_TRUE(Accepts({1.000001f}, {1}, narrow));
+}
+
+TEST(IsAccepted, IntegersExactly) {
+  const std::vector<int32_t> want = {1, 2, 3}, near = {1, 2, 4};
+  EXPECT_TRUE(IsAccepted(DType::kI32, want.data(), want.data(), 3, {}));
+  EXPECT_FALSE(IsAccepted(DType::kI32, near.data(), want.data(), 3, {}));
+  EXPECT_TRUE(IsAccepted(DType::kI32, nullptr, nullptr, 0, {}));
+}
+
+// Whatever the answer is, what FillWithWrong makes is accepted nowhere.
+template <typename T>
+void ExpectEachWrong(DType dtype, const std::vector<T>& want) {
+  const auto count = static_cast<int64_t>(want.size());
+  std::vector<T> wrong(want.size());
+  FillWithWrong(dtype, want.data(), count, wrong.data());
+  const Tolerance tolerance = ToleranceFor(dtype, {});
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_FALSE(IsAccepted(dtype, &wrong[i], &want[i], 1, tolerance)) << i;
+  }
+}
+
+TEST(FillWithWrong, DiffersEverywhere) {
+  ExpectEachWrong<float>(
+      DType::kF32, {0.0f, -0.0f, 1, -1, 0.5f, -0.75f, 1e-30f, 3e38f, -3e38f, kInf, -kInf, kNaN});
+  ExpectEachWrong<double>(DType::kF64, {0, -0.75, 1e300, std::numeric_limits<double>::infinity()});
+  ExpectEachWrong<int32_t>(DType::kI32, {0, 1, -1, 12345});
+  ExpectEachWrong<uint8_t>(DType::kU8, {0, 255, 7});
+  std::vector<uint16_t> all(65536);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint16_t>(i);
+  ExpectEachWrong<uint16_t>(DType::kF16, all);
+  ExpectEachWrong<uint16_t>(DType::kBF16, all);
+}
+
+TEST(FillWithWrong, BoolsStayBools) {
+  const std::vector<uint8_t> want = {0, 1, 1};
+  std::vector<uint8_t> wrong(3);
+  FillWithWrong(DType::kBool, want.data(), 3, wrong.data());
+  EXPECT_EQ(wrong, (std::vector<uint8_t>{1, 0, 0}));
+}
+
+TEST(Number, HalfAndBFloat) {
+  EXPECT_EQ(HalfToDouble(0x3c00), 1.0);
+  EXPECT_EQ(HalfToDouble(0xc000), -2.0);
+  EXPECT_EQ(HalfToDouble(0x0001), std::ldexp(1, -24));
+  EXPECT_EQ(HalfToDouble(0x7bff), 65504.0);
+  EXPECT_TRUE(std::isinf(HalfToDouble(0x7c00)));
+  EXPECT_TRUE(std::isnan(HalfToDouble(0x7e00)));
+  EXPECT_EQ(BFloatToDouble(0x3f80), 1.0);
+  EXPECT_EQ(BFloatToDouble(0xc0a0), -5.0);
+}
+
+TEST(Number, ScalarsByTheirBits) {
+  EXPECT_EQ(std::get<int64_t>(ScalarNumber(DType::kI8, 0xff)), -1);
+  EXPECT_EQ(std::get<int64_t>(ScalarNumber(DType::kU8, 0xff)), 255);
+  EXPECT_EQ(std::get<int64_t>(ScalarNumber(DType::kI32, 0xfffffffe)), -2);
+  EXPECT_EQ(std::get<int64_t>(ScalarNumber(DType::kI64, ~uint64_t{0})), -1);
+  EXPECT_EQ(std::get<int64_t>(ScalarNumber(DType::kBool, 1)), 1);
+  EXPECT_EQ(std::get<double>(ScalarNumber(DType::kF32, 0x3fc00000)), 1.5);
+  EXPECT_EQ(std::get<double>(ScalarNumber(DType::kF16, 0x3c00)), 1.0);
+}
+
+}  // namespace
+}  // namespace phobos
