@@ -7,7 +7,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "compiler/ir/ir.h"
+#include "compiler/ir/verifier.h"
 #include "compiler/sema/kernel.h"
+#include "compiler/sema/lower.h"
 #include "compiler/syntax/lexer/utf8.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/source.h"
@@ -18,7 +21,15 @@ absl::Status RunFrontEnd(const std::string& text) {
   const Source source("k.py", text);
   const absl::StatusOr<ast::Module> module = Parse(source);
   if (!module.ok()) return module.status();
-  return sema::AnalyzeModule(source, *module).status();
+  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
+  if (!kernels.ok()) return kernels.status();
+  for (const sema::Kernel& kernel : *kernels) {
+    const absl::StatusOr<ir::Function> function =
+        sema::Lower(source, *module, kernel, kernel.VariantSettings(0));
+    if (!function.ok()) return function.status();
+    if (const absl::Status status = ir::Verify(*function); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 std::string FlawOf(const absl::Status& error, const std::string& text) {

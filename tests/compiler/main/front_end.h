@@ -11,7 +11,8 @@
 
 namespace phobos::compiler {
 
-// Parses and analyzes a file called k.py: the first error, or OK.
+// Parses and analyzes a file called k.py, and lowers variant 0 of each kernel: the first error, or
+// OK.
 absl::Status RunFrontEnd(const std::string& text);
 
 // What is wrong with the form of an error of the front end; empty when nothing is. It must name

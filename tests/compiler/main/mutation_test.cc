@@ -49,10 +49,10 @@ def softmax(x: ph.tensor[ph.f32][M, N], out: "ph.tensor[ph.bf16][M, N]",
         elif steps == 3: continue
         else:
             while steps < 4: break
-    a, b = ph.max(total), ph.finfo(ph.f32).max
-    out[row, 0:+BLOCK] = shifted(total * alpha ** 2, a)[:, None] \
-        + (-a if b > 1e-3 else ~steps << 2)
-    out[row, 0] //= 2; return
+    high: ph.let = ph.finfo(ph.f32).max; left: ph.let = ~steps << 2
+    out[row, 0:+BLOCK] = shifted(total * alpha ** 2, 0.5) \
+        + (-alpha if high > 1e-3 else alpha * left)
+    out[row, 0] *= 2; return
 
 softmax[(1,)](1, 2)
 )py";
