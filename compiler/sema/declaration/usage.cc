@@ -99,7 +99,10 @@ absl::Status Walker::Visit(const ast::Block& block, Frame* frame) {
 absl::Status Walker::Visit(const ast::Stmt& statement, Frame* frame) {
   if (const auto* declare = std::get_if<ast::Declare>(&statement.node)) {
     frame->bound.insert(declare->name);
-    RETURN_IF_ERROR(Visit(*declare->annotation, frame));
+    // A bare name is no type of the language; what it is instead is told where types are checked.
+    if (!std::holds_alternative<ast::Name>(declare->annotation->node)) {
+      RETURN_IF_ERROR(Visit(*declare->annotation, frame));
+    }
     return declare->value == nullptr ? absl::OkStatus() : Visit(*declare->value, frame);
   }
   if (const auto* assign = std::get_if<ast::Assign>(&statement.node)) {
