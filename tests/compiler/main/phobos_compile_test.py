@@ -12,6 +12,24 @@ import tempfile
 import unittest
 
 COMPILER = os.path.abspath(sys.argv.pop(1))
+CONTRACT = os.path.abspath(sys.argv.pop(1))
+
+# The example of the user's requirements, to the letter.
+REQUIRED = """from __future__ import annotations
+
+import phobos.lang as ph
+
+
+def reference(x, y, out):
+    return {"out": x + y}
+
+
+@ph.kernel(key=("N",), reference=reference)
+@ph.autotune(BLOCK=[256, 4096])
+def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
+    base: ph.let = ph.ctx.block.x * BLOCK
+    out[base:+BLOCK] = x[base:+BLOCK] + y[base:+BLOCK]
+"""
 
 ADD = """from __future__ import annotations
 import phobos.lang as ph
@@ -106,6 +124,19 @@ class PhobosCompile(unittest.TestCase):
         self.assertEqual(len(description["variants"]), 16)
         self.assertEqual(hashlib.sha256(description["canonical_source"].encode()).hexdigest(),
                          description["source_digest"])
+
+    def test_the_contract_shows_what_the_compiler_says(self):
+        with open(CONTRACT, encoding="utf-8") as file:
+            shown = re.findall(r"```json\n(.*?)```", file.read(), re.DOTALL)
+        _, description = self.manifest(self.write(REQUIRED), "--describe")
+        del description["variants"][2:]
+        self.assertEqual(json.loads(shown[0]), description)
+        _, manifest = self.manifest(self.write(REQUIRED), "--all-variants", "--check-races")
+        example = json.loads(shown[1])
+        self.assertEqual(set(example), set(manifest))
+        self.assertEqual(set(example["variants"][0]) - {"race_detail"}, set(manifest["variants"][0]) - {"race_detail"})
+        self.assertEqual(set(example["variants"][0]["artifact"]), set(manifest["variants"][0]["artifact"]))
+        self.assertEqual(example["slots"], manifest["slots"])
 
     def test_all_variants_are_written_whole(self):
         out = os.path.join(self.folder, "deep", "out")
