@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import phobos.lang as ph
 
 SCALE = 2
