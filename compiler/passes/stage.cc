@@ -65,7 +65,7 @@ class Stager {
   std::vector<bool> Decide();
 
  private:
-  void Number(const ir::Block& block, std::vector<size_t> loops);
+  void Number(const ir::Block& block, const std::vector<size_t>& loops);
   bool IsTile(ValueId value) const { return !Definition(value).type.is_scalar(); }
   const Op& Definition(ValueId value) const { return *places_[defined_at_[value]].op; }
 
@@ -84,7 +84,7 @@ class Stager {
   std::vector<std::vector<size_t>> evaluated_at_;  // by ValueId: places of statements
 };
 
-void Stager::Number(const ir::Block& block, std::vector<size_t> loops) {
+void Stager::Number(const ir::Block& block, const std::vector<size_t>& loops) {
   for (const Op& op : block) {
     const size_t place = places_.size();
     places_.push_back({&op, loops});

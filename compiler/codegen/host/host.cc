@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/codegen/host/kernel.h"
-#include "compiler/codegen/host/link.h"
-#include "compiler/codegen/host/machine.h"
+#include "compiler/codegen/host/object/link.h"
+#include "compiler/codegen/host/object/machine.h"
 #include "compiler/passes/stage.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr int kCodeVersion = 1;
 
 absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Chip& chip) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip));
+  ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip.name));
   llvm::LLVMContext context;
   llvm::Module module("kernel", context);
   module.setDataLayout(machine->createDataLayout());

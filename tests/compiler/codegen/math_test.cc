@@ -252,8 +252,8 @@ Worst MeasurePow(const host::Chip& chip, size_t count) {
   using Limits = std::numeric_limits<T>;
   std::vector<T> edges;
   for (T edge : {T{0}, Limits::denorm_min(), Limits::min(), Limits::max(), Limits::infinity(),
-                 Limits::quiet_NaN(), T{1}, T{0.5}, T{2}, T{3}, T{1e9}, static_cast<T>(16777217), T{0.1},
-                 std::nextafter(T{1}, T{0}), std::nextafter(T{1}, T{2})}) {
+                 Limits::quiet_NaN(), T{1}, T{0.5}, T{2}, T{3}, T{1e9}, static_cast<T>(16777217),
+                 T{0.1}, std::nextafter(T{1}, T{0}), std::nextafter(T{1}, T{2})}) {
     edges.push_back(edge);
     edges.push_back(-edge);
   }

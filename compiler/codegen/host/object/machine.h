@@ -2,21 +2,21 @@
 //
 // LLVM's side of a compilation: the target machine of a chip, the short list of IR passes, and
 // object code. One thread a module; several threads at once.
-#ifndef PHOBOS_COMPILER_CODEGEN_HOST_MACHINE_H_
-#define PHOBOS_COMPILER_CODEGEN_HOST_MACHINE_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_MACHINE_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_MACHINE_H_
 
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "compiler/codegen/host/host.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
 
 namespace phobos::compiler::host {
 
-// A machine for position independent x86-64 Linux code of `chip`, which floats never contract for.
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Chip& chip);
+// A machine for position independent x86-64 Linux code of a CPU or level as LLVM names
+// them; it contracts only operations that say they may be.
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::string& cpu);
 
 // Runs the passes over `module` and makes an ELF object of it. Internal: the module is malformed
 // (with the verifier's words), or LLVM said that it could not do something.
@@ -24,4 +24,4 @@ absl::StatusOr<std::string> MakeObject(llvm::Module& module, llvm::TargetMachine
 
 }  // namespace phobos::compiler::host
 
-#endif  // PHOBOS_COMPILER_CODEGEN_HOST_MACHINE_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_MACHINE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/host/link.h"
+#include "compiler/codegen/host/object/link.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/host/machine.h"
+#include "compiler/codegen/host/object/machine.h"
 
 #include <optional>
 #include <string>
@@ -81,7 +81,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Chip& chip) {
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::string& cpu) {
   InitializeX86();
   std::string error;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
@@ -91,11 +91,10 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const Chip& chi
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only operations that carry the flag
   std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(kTriple, chip.name, /*Features=*/"", options, llvm::Reloc::PIC_,
+      target->createTargetMachine(kTriple, cpu, /*Features=*/"", options, llvm::Reloc::PIC_,
                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
   if (machine == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("llvm::Target::createTargetMachine: none for ", chip.name));
+    return absl::InternalError(absl::StrCat("llvm::Target::createTargetMachine: none for ", cpu));
   }
   return machine;
 }

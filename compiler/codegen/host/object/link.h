@@ -2,8 +2,8 @@
 //
 // One object file to one shared object by lld, inside this process. lld keeps global state, so
 // links are serialized here (0.4 ms each). Any thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_HOST_LINK_H_
-#define PHOBOS_COMPILER_CODEGEN_HOST_LINK_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_LINK_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_LINK_H_
 
 #include <string>
 #include <string_view>
@@ -19,4 +19,4 @@ absl::StatusOr<std::string> LinkSharedObject(std::string_view object);
 
 }  // namespace phobos::compiler::host
 
-#endif  // PHOBOS_COMPILER_CODEGEN_HOST_LINK_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_LINK_H_
