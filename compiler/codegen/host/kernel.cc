@@ -25,6 +25,16 @@ constexpr int64_t kStreamBytes = int64_t{8} << 20;
 // Copies of a loop's body at most, whatever the hint says: code size, not speed, grows from there.
 constexpr int32_t kMaxUnroll = 16;
 
+// One more than the greatest axis whose block id is read; 0 where none is.
+int AxesRead(const ir::Block& block) {
+  int axes = 0;
+  for (const ir::Op& op : block) {
+    if (op.opcode == ir::Opcode::kBlockId) axes = std::max(axes, op.axis + 1);
+    for (const ir::Block& region : op.regions) axes = std::max(axes, AxesRead(region));
+  }
+  return axes;
+}
+
 class KernelEmitter {
  public:
   KernelEmitter(const ir::Function& function, const Chip& chip, llvm::Module& module)
@@ -82,6 +92,12 @@ int64_t KernelEmitter::Emit() {
   llvm::Function* entry =
       llvm::Function::Create(type, llvm::Function::ExternalLinkage, EntryName(function_), module_);
   entry->addFnAttr(llvm::Attribute::NoUnwind);
+  if (function_.fast_math) {
+    llvm::FastMathFlags flags;
+    flags.setAllowContract();
+    flags.setAllowReciprocal();
+    builder_.setFastMathFlags(flags);
+  }
   scratch_ = entry->getArg(4);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
   env_.definitions.resize(function_.value_count);
@@ -167,8 +183,8 @@ void KernelEmitter::EndStreaming() {
       any, [&] { builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); }, [] {});
 }
 
-// The blocks [first, end) of the linear order, counted along x, then y, then z: one division at
-// the start, then carries.
+// The blocks [first, end) of the linear order, counted along x, then y, then z: one division an
+// axis at the start, then carries. Axes behind the last one that the kernel reads are not counted.
 void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end) {
   llvm::Type* i64 = builder_.getInt64Ty();
   llvm::BasicBlock* before = env_.NewBlock("blocks");
@@ -178,19 +194,21 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end) {
   builder_.CreateCondBr(builder_.CreateICmpSLT(first, end), before, after);
 
   builder_.SetInsertPoint(before);
-  llvm::Value* x = builder_.CreateURem(first, env_.grid[0]);
-  llvm::Value* row = builder_.CreateUDiv(first, env_.grid[0]);
-  llvm::Value* y = builder_.CreateURem(row, env_.grid[1]);
-  llvm::Value* z = builder_.CreateUDiv(row, env_.grid[1]);
+  const int axes = AxesRead(function_.body);
+  llvm::SmallVector<llvm::Value*, 3> starts;
+  llvm::Value* rest = first;
+  for (int axis = 0; axis < axes; ++axis) {
+    starts.push_back(axis == 2 ? rest : builder_.CreateURem(rest, env_.grid[axis]));
+    if (axis + 1 < axes) rest = builder_.CreateUDiv(rest, env_.grid[axis]);
+  }
   builder_.CreateBr(body);
 
   builder_.SetInsertPoint(body);
   llvm::PHINode* block = builder_.CreatePHI(i64, 2);
   block->addIncoming(first, before);
-  llvm::PHINode* ids[3];
-  llvm::Value* starts[3] = {x, y, z};
-  for (int axis = 0; axis < 3; ++axis) {
-    ids[axis] = builder_.CreatePHI(i64, 2);
+  llvm::SmallVector<llvm::PHINode*, 3> ids;
+  for (int axis = 0; axis < axes; ++axis) {
+    ids.push_back(builder_.CreatePHI(i64, 2));
     ids[axis]->addIncoming(starts[axis], before);
     env_.block_id[axis] = ids[axis];
   }
@@ -198,16 +216,17 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end) {
   Jump(next_block_);
 
   builder_.SetInsertPoint(next_block_);
-  llvm::Value* one = env_.Int(1);
-  llvm::Value* next_x = builder_.CreateAdd(ids[0], one);
-  llvm::Value* wraps_x = builder_.CreateICmpEQ(next_x, env_.grid[0]);
-  llvm::Value* next_y = builder_.CreateAdd(ids[1], builder_.CreateZExt(wraps_x, i64));
-  llvm::Value* wraps_y = builder_.CreateICmpEQ(next_y, env_.grid[1]);
-  llvm::Value* next_z = builder_.CreateAdd(ids[2], builder_.CreateZExt(wraps_y, i64));
-  ids[0]->addIncoming(builder_.CreateSelect(wraps_x, env_.Int(0), next_x), next_block_);
-  ids[1]->addIncoming(builder_.CreateSelect(wraps_y, env_.Int(0), next_y), next_block_);
-  ids[2]->addIncoming(next_z, next_block_);
-  llvm::Value* next = builder_.CreateAdd(block, one);
+  llvm::Value* carry = env_.Int(1);
+  for (int axis = 0; axis < axes; ++axis) {
+    llvm::Value* next = builder_.CreateAdd(ids[axis], carry);
+    if (axis < 2) {
+      llvm::Value* wraps = builder_.CreateICmpEQ(next, env_.grid[axis]);
+      next = builder_.CreateSelect(wraps, env_.Int(0), next);
+      carry = builder_.CreateZExt(wraps, i64);
+    }
+    ids[axis]->addIncoming(next, next_block_);
+  }
+  llvm::Value* next = builder_.CreateAdd(block, env_.Int(1));
   block->addIncoming(next, next_block_);
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
   builder_.SetInsertPoint(after);
