@@ -39,6 +39,18 @@ constexpr size_t kMostLastWords = 2000;
 // A part of a run that did not end gets its share of the limit, but no less than this part of it.
 constexpr double kLeastShare = 0.125;
 
+// A compiler built with a sanitizer reserves more address space than any limit allows.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PHOBOS_SANITIZED 1
+#endif
+#endif
+#ifdef PHOBOS_SANITIZED
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
 // A new folder that is removed with all that is in it.
 class WorkFolder {
  public:
@@ -211,7 +223,7 @@ class Compilation {
     }
     command.input = source_.text;
     command.limit = limit;
-    command.address_space_bytes = options_.memory_bytes;
+    command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
     return command;
   }
 
@@ -290,7 +302,7 @@ class ProcessRunner : public Runner {
     command.argv = {options_.compiler, "--version"};
     command.keep_output = true;
     command.limit = options_.limit;
-    command.address_space_bytes = options_.memory_bytes;
+    command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
     const absl::StatusOr<Ended> ended = commands_.Run(command);
     std::string why = ended.ok() ? ended->how : std::string(ended.status().message());
     if (ended.ok() && ended->exit_status == kDone) {
@@ -316,7 +328,7 @@ class ProcessRunner : public Runner {
     command.input = source.text;
     command.keep_output = true;
     command.limit = options_.limit;
-    command.address_space_bytes = options_.memory_bytes;
+    command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
     ASSIGN_OR_RETURN(const Ended ended, commands_.Run(command));
     if (ended.exit_status == kSourceIsWrong || ended.exit_status == kUsage) {
       return absl::InvalidArgumentError(absl::StripTrailingAsciiWhitespace(ended.errors));

@@ -150,7 +150,8 @@ class ProcessSupervisor : public Supervisor {
     if (!process_.has_value()) return absl::OkStatus();  // the job went with its process
     Request request;
     request.mutable_end();
-    return Call(request, {}, "idle", Watched()).status();
+    // Unloading runs the artifacts' last code, unmarked: it gets a launch's limit.
+    return Call(request, {}, "idle", {launch_limit_, launch_limit_}).status();
   }
 
   void EndIfIdle() override {

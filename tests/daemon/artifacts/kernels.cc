@@ -44,6 +44,19 @@ KERNEL(add_slowly) {
   nanosleep(&pause, nullptr);
 }
 
+// The add, and then nothing until the given time is over; for one block.
+void AddFor(const uint64_t* slots, int64_t first, int64_t end, int64_t least_ns) {
+  timespec start = {}, now = {};
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  Add(Read(slots), first, end);
+  do {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - start.tv_sec) * 1'000'000'000 + now.tv_nsec - start.tv_nsec < least_ns);
+}
+
+KERNEL(add_in_2_us) { UNUSED, AddFor(slots, first, end, 2000); }
+KERNEL(add_in_3_us) { UNUSED, AddFor(slots, first, end, 3000); }
+
 KERNEL(accumulate) {
   UNUSED;
   auto* x = reinterpret_cast<float*>(slots[0]);
