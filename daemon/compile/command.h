@@ -20,6 +20,7 @@
 
 namespace phobos::compile {
 
+// What is run, and within which limits.
 struct Command {
   std::vector<std::string> argv;    // argv[0] is a path
   std::string input;                // written to its standard input
@@ -46,10 +47,13 @@ class CommandRunner {
 
   // Stops all commands and lets none start, until as many Resumes have come.
   void Pause();
+  // REQUIRES: a Pause before it.
   void Resume();
 
  private:
   class Child;
+  // Starts the child with standard input, output and error as given (-1: /dev/null, for the error
+  // ours), and writes it down as running; waits for the end of a pause.
   absl::StatusOr<pid_t> Start(const Command& command, const std::vector<int>& standard);
   // Time since the runner was made in which commands were not paused: a clock that stands still in
   // a pause.
@@ -57,8 +61,9 @@ class CommandRunner {
   void SignalAll(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
+  // Children that are not waited for yet, so that their numbers are theirs.
   std::set<pid_t> running_ ABSL_GUARDED_BY(mutex_);
-  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;
+  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;  // without their Resume
   absl::Time paused_since_ ABSL_GUARDED_BY(mutex_);
   absl::Duration paused_time_ ABSL_GUARDED_BY(mutex_);
 };

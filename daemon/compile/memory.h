@@ -19,9 +19,11 @@ namespace phobos::compile {
 
 class Memory {
  public:
+  // `store` must outlive this. `fingerprint`: of the compiler; what another one said is not known.
   Memory(cache::ResultStore& store, std::string fingerprint)
       : store_(store), fingerprint_(std::move(fingerprint)) {}
 
+  // By the whole text and the kernel's name.
   std::optional<compiler::v1::KernelDescription> RecallDescription(const Source& source);
   void RememberDescription(const Source& source,
                            const compiler::v1::KernelDescription& description);
@@ -34,10 +36,13 @@ class Memory {
   // nullopt also when its artifact is no longer in the store.
   std::optional<Known> RecallVariant(const compiler::v1::KernelDescription& description, int index,
                                      const std::string& chip, cache::ArtifactStore& artifacts);
+  // `slots` of the manifest that the variant came in. `variant` may be a failure: it is not tried
+  // again either.
   void RememberVariant(const compiler::v1::KernelDescription& description, const std::string& chip,
                        const compiler::v1::Variant& variant, const std::vector<std::string>& slots);
 
  private:
+  // Names of facts: digests of all that the fact hangs on.
   std::string DescriptionName(const Source& source) const;
   std::string VariantName(const compiler::v1::KernelDescription& description, int index,
                           const std::string& chip) const;

@@ -30,8 +30,9 @@ class CopyPool {
   CopyPool(const CopyPool&) = delete;
   CopyPool& operator=(const CopyPool&) = delete;
 
-  // Gives idle memory back to the system.
+  // Gives idle memory back to the system. What Arguments hold stays.
   void Trim();
+  // Bytes of shared memory that exist for this pool, in use and idle.
   int64_t held_bytes() const;
 
  private:
@@ -50,6 +51,7 @@ struct TensorBytes {
 class Arguments {
  public:
   // ResourceExhausted: over the pool's limit, with both numbers and the remedy.
+  // Copies every tensor's bytes; blocks for as long as that takes. May outlive the pool.
   static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool,
                                                          const std::vector<TensorBytes>& tensors);
   ~Arguments();
@@ -59,9 +61,10 @@ class Arguments {
   // Adds the reference's answers. InvalidArgument: a size that is not the tensor's, an unknown
   // parameter.
   absl::Status CopyExpected(const std::vector<TensorBytes>& expected);
-  // Replaces an argument's bytes.
+  // Replaces an argument's bytes. InvalidArgument: as CopyExpected.
   absl::Status Replace(const std::vector<TensorBytes>& tensors);
 
+  // Where one tensor's bytes are.
   struct Copied {
     std::string parameter;
     int memory = 0;  // index into memory()
@@ -71,6 +74,7 @@ class Arguments {
     int expected_memory = -1;  // -1: the reference did not return it
     int64_t expected_offset_bytes = 0;
   };
+  // In the order of Copy.
   const std::vector<Copied>& tensors() const { return tensors_; }
   // Descriptors for the worker; owned by this.
   const std::vector<worker::SharedMemory>& memory() const { return memory_; }

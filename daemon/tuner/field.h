@@ -32,7 +32,9 @@ class Field {
         worker::Worker& worker, const Measuring& measuring);
 
   worker::Worker& worker() { return worker_; }
+  // Indices of those that can still win, in order.
   std::vector<int> Running() const;
+  // REQUIRES: an index of the space.
   bool IsRunning(int variant) const;
   // One a point of the space, in order of index.
   std::vector<v1::VariantResult>& results() { return results_; }
@@ -46,12 +48,14 @@ class Field {
   // are Running. Else the tune cannot go on.
   absl::Status Absorb(const absl::Status& error, int variant);
 
+  // The variant cannot win any more. What it has of samples stays in its result.
   void PutOut(int variant, v1::VariantStatus status, std::string reason);
 
   // A launch took so long: the limit of the next ones follows the fastest.
   void SawLaunch(int64_t launch_ns);
 
  private:
+  // What is known of a variant beside its result.
   struct Entry {
     worker::VariantSetup setup;
     bool is_running = false;
@@ -70,9 +74,9 @@ class Field {
   const Measuring& measuring_;
   std::vector<Entry> entries_;
   std::vector<v1::VariantResult> results_;
-  bool is_begun_ = false;
-  int strays_ = 0;  // deaths that no variant can be charged with
-  int64_t fastest_ns_ = 0;
+  bool is_begun_ = false;   // the worker has the job
+  int strays_ = 0;          // deaths that no variant can be charged with
+  int64_t fastest_ns_ = 0;  // launch of any variant; 0: none was seen
 };
 
 }  // namespace phobos::tuner

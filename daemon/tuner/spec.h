@@ -31,8 +31,8 @@ struct Spec {
 
 // How it is tuned. The defaults are the requirements'; tests shrink them.
 struct Measuring {
-  int rounds = 20;
-  int most_rounds = 60;
+  int rounds = 20;       // clean ones
+  int most_rounds = 60;  // of all
   absl::Duration warm_up = absl::Milliseconds(300);
   absl::Duration longest_gap = absl::Milliseconds(100);  // a longer one warms up again
   absl::Duration shortest_launch_limit = absl::Seconds(1);

@@ -54,6 +54,7 @@ class Job {
   absl::StatusOr<RoundOutcome> Round(absl::Span<const int> order, bool flush);
 
  private:
+  // A loaded variant.
   struct Variant {
     std::unique_ptr<device::Kernel> kernel;
     tuner::v1::Grid grid;
@@ -74,16 +75,21 @@ class Job {
   absl::Status AddSlots();
 
   absl::StatusOr<const Variant*> Find(int variant) const;
+  // Queues a launch, marked for the supervisor.
   absl::Status Launch(int index, const Variant& variant);
+  // Queue copies of the caller's bytes: of one tensor, of what may differ, of what kernels read and
+  // write.
   absl::Status Refresh(size_t tensor);
   absl::Status RefreshStale();
   absl::Status Restore();
+  // Lays new canaries beside every tensor and waits for that.
   absl::Status LayCanaries(uint64_t seed);
 
   // Why a check fails, or the text is empty.
   absl::StatusOr<std::string> ChangedCanary();
   absl::StatusOr<std::string> ChangedInput();
   absl::StatusOr<std::string> WrongResult();
+  // As asked for, else the type's own.
   Tolerance ToleranceOf(compiler::v1::DType dtype) const;
 
   const JobSetup setup_;

@@ -21,6 +21,7 @@ class Region {
   Region& operator=(Region&& other) noexcept;
   ~Region();
 
+  // Aligned to 2 MiB; null for a region of no bytes.
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }  // at least what was asked for
 

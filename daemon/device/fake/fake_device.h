@@ -27,6 +27,8 @@ class FakeDevice : public Device {
   const std::vector<std::string>& calls() const { return calls_; }
   void ClearCalls() { calls_.clear(); }
 
+  // The calls of Device. Copies and launches happen at once; a launch that the script lets crash or
+  // hang does so here.
   absl::StatusOr<std::byte*> Reserve(int64_t bytes, bool flush) override;
   absl::StatusOr<std::unique_ptr<Kernel>> Load(const KernelFile& file) override;
   absl::Status Copy(std::byte* to, const std::byte* from, int64_t bytes) override;
@@ -38,6 +40,7 @@ class FakeDevice : public Device {
   int64_t NowNs() override { return now_ns_; }
 
  private:
+  // What the launch takes by the script, given the clock's ramp and whether the cache was flushed.
   int64_t SampleOf(const FakeVariant& variant, int64_t launch);
 
   const FakeScript script_;
@@ -45,10 +48,10 @@ class FakeDevice : public Device {
   std::vector<std::byte> memory_;
   std::map<int, int64_t> launches_;  // so far, of each variant
   std::vector<int64_t> samples_ns_;
-  bool flushed_ = false;
-  bool may_flush_ = false;
-  int64_t now_ns_ = 0;
-  int64_t finishes_ = 0;
+  bool flushed_ = false;    // since the last launch
+  bool may_flush_ = false;  // the last Reserve asked for it
+  int64_t now_ns_ = 0;      // the made-up clock
+  int64_t finishes_ = 0;    // with launches before them
 };
 
 }  // namespace phobos::device

@@ -13,6 +13,7 @@
 
 namespace phobos::tuner {
 
+// A variant that passed and has samples.
 struct Candidate {
   int variant = 0;
   Statistics statistics;

@@ -26,6 +26,7 @@ class RoundLog {
   // A round without samples: the worker died in it.
   void AddBroken() { ++taken_; }
 
+  // Rounds that count, and all that were begun.
   int clean() const { return clean_; }
   int taken() const { return taken_; }
 
@@ -39,6 +40,7 @@ class RoundLog {
   Selection Select(int wanted) const;
 
  private:
+  // In the order in which rounds are taken for a Selection.
   enum class Grade { kClean, kDisturbed, kVoid };
   struct Round {
     Grade grade;

@@ -10,6 +10,7 @@
 
 namespace phobos::tuner {
 
+// All of one variant; zeros before there are samples.
 struct Statistics {
   int64_t best_ns = 0;           // the variant's time: its fastest sample
   int64_t median_ns = 0;         // of an even number: the mean of the middle two, rounded down

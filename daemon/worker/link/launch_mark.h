@@ -37,6 +37,7 @@ class LaunchMark {
   LaunchMark& operator=(LaunchMark&& other) noexcept;
   ~LaunchMark();
 
+  // To send along; stays this object's.
   int fd() const { return fd_; }
 
   // The worker's: around everything that runs a variant's code.
@@ -45,6 +46,7 @@ class LaunchMark {
 
   // The supervisor's. Clear: before each call.
   void Clear();
+  // As in the page; of one call, and with no promise that they make sense.
   int variant() const { return page_->variant.load(); }
   int64_t started_ns() const { return page_->started_ns.load(); }
   int64_t ended_ns() const { return page_->ended_ns.load(); }

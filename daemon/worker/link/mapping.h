@@ -31,12 +31,14 @@ class MappingPool {
   absl::StatusOr<std::vector<absl::Span<const std::byte>>> Map(const std::vector<Fd>& descriptors);
 
  private:
+  // One descriptor's memory. Device and inode name it, whatever number its descriptor has.
   struct Mapping {
     dev_t device = 0;
     ino_t inode = 0;
     const std::byte* address = nullptr;
     int64_t bytes = 0;
   };
+  // The mapping there is, else a new one, which is not in mappings_ yet.
   absl::StatusOr<Mapping> Find(int fd) const;
 
   std::vector<Mapping> mappings_;

@@ -29,10 +29,12 @@ class Nursery {
   absl::StatusOr<pid_t> Start(const ChildOptions& options);
 
  private:
+  // Body of the thread: waits for something wanted, starts it, until told to stop.
   void Serve();
 
   absl::Mutex mutex_;
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
+  // Set by a call, taken by the thread; then the other way round.
   const ChildOptions* wanted_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::optional<absl::StatusOr<pid_t>> started_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
