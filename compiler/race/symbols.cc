@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/race/symbols.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace phobos::compiler::race {
+namespace {
+
+using ir::DType;
+using ir::Linear;
+using ir::Opcode;
+
+// Longer forms are not kept, so that no source makes them slow.
+constexpr size_t kMaxTerms = 32;
+
+bool IsI64(const ir::Op& op) { return op.type == ir::Type{DType::kI64, {}}; }
+
+// Ops without operands that are one number for the launch.
+bool IsUniformLeaf(Opcode opcode) {
+  return opcode == Opcode::kConstant || opcode == Opcode::kGridSize || opcode == Opcode::kExtent ||
+         opcode == Opcode::kScalarParam;
+}
+
+// Whether the op's value depends on its operands alone.
+bool IsPure(Opcode opcode) {
+  return IsUniformLeaf(opcode) || opcode == Opcode::kBlockId || opcode == Opcode::kLoopIndex ||
+         (opcode > Opcode::kBroadcast && opcode < Opcode::kLoad);
+}
+
+Interval RangeOfType(DType dtype) {
+  if (dtype == DType::kBool) return {0, 1};
+  if (!ir::IsInteger(dtype) || ir::BitWidth(dtype) == 64) return {};
+  const int bits = ir::BitWidth(dtype);
+  if (!ir::IsSigned(dtype)) return {0, (int64_t{1} << bits) - 1};
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+int64_t ExtraOf(const ir::Op& op) {
+  if (op.opcode != Opcode::kConstant) return int64_t{op.index} + op.axis;
+  if (const double* value = std::get_if<double>(&op.constant)) {
+    int64_t bits = 0;
+    static_assert(sizeof bits == sizeof *value);
+    __builtin_memcpy(&bits, value, sizeof bits);
+    return bits;
+  }
+  return std::get<int64_t>(op.constant);
+}
+
+}  // namespace
+
+Symbols::Symbols(const ir::Function& function)
+    : ops_(function.value_count),
+      numbers_(function.value_count, -1),
+      loop_index_(function.loop_count),
+      extent_atoms_(function.extents.size(), -1) {}
+
+void Symbols::Define(const ir::Op& op) {
+  if (op.opcode == Opcode::kFor) EnterLoop(op);
+  if (op.result == ir::kNoValue) return;
+  ops_[op.result] = &op;
+  if (op.type.is_scalar()) numbers_[op.result] = NumberOf(op);
+}
+
+const Linear* Symbols::FormOf(ir::ValueId value) const {
+  const int32_t number = numbers_[value];
+  if (number < 0 || !by_number_[number].form.has_value()) return nullptr;
+  return &*by_number_[number].form;
+}
+
+const Linear* Symbols::OperandForm(const ir::Op& op, size_t i) const {
+  return FormOf(op.operands[i]);
+}
+
+int32_t Symbols::NumberOf(const ir::Op& op) {
+  int32_t operands[3] = {-1, -1, -1};
+  bool has_numbers = IsPure(op.opcode);
+  for (size_t i = 0; i < op.operands.size() && has_numbers; ++i) {
+    if (op.operands[i] != ir::kNoValue) operands[i] = numbers_[op.operands[i]];
+    has_numbers = operands[i] >= 0;
+  }
+  const Key key(op.opcode, op.type.dtype, operands[0], operands[1], operands[2], ExtraOf(op));
+  if (has_numbers) {
+    auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+  }
+  by_number_.push_back(Analyze(op));
+  const int32_t number = static_cast<int32_t>(by_number_.size()) - 1;
+  if (has_numbers) known_.emplace(key, number);
+  return number;
+}
+
+Symbols::Number Symbols::Analyze(const ir::Op& op) {
+  Number number;
+  number.uniform = IsUniformLeaf(op.opcode) || (IsPure(op.opcode) && !op.operands.empty());
+  for (ir::ValueId operand : op.operands) {
+    if (!number.uniform) break;
+    number.uniform = numbers_[operand] >= 0 && by_number_[numbers_[operand]].uniform;
+  }
+  number.why = WhyUnknown(op);
+  if (!IsI64(op)) return number;
+  number.form = CeilDivisionOf(op);
+  if (!number.form.has_value()) number.form = LinearOf(op);
+  if (!number.form.has_value()) number.form = DivisionOf(op);
+  if (number.form.has_value() && number.form->terms.size() <= kMaxTerms) return number;
+  if (op.opcode == Opcode::kBlockId) {
+    number.form = Linear::Atom(BlockAtom(op.axis));
+  } else if (op.opcode == Opcode::kLoopIndex) {
+    number.form = loop_index_[op.index];
+  } else if (number.uniform) {
+    Atom atom = Atom::Of(Atom::Kind::kUniform, RangeOfResult(op));
+    number.form = Fresh(std::move(atom));
+    const int32_t index = number.form->terms[0].first;
+    if (op.opcode == Opcode::kExtent) extent_atoms_[op.index] = index;
+    if (op.opcode == Opcode::kGridSize) grid_atoms_[op.axis] = index;
+  } else {
+    Atom atom = Atom::Of(Atom::Kind::kUnknown, RangeOfResult(op));
+    atom.why = number.why.empty() ? "a value that is not linear in the block's index" : number.why;
+    number.form = Fresh(std::move(atom));
+  }
+  return number;
+}
+
+// a // b + (a % b != 0) of uniform a and a positive constant b, as ph.cdiv is lowered: at least 1
+// where a is, which the sum of its parts does not show.
+std::optional<Linear> Symbols::CeilDivisionOf(const ir::Op& op) {
+  if (op.opcode != Opcode::kAdd) return std::nullopt;
+  const ir::Op& quotient = *ops_[op.operands[0]];
+  const ir::Op& cast = *ops_[op.operands[1]];
+  if (quotient.opcode != Opcode::kFloorDiv || cast.opcode != Opcode::kCast) return std::nullopt;
+  const ir::Op& has_rest = *ops_[cast.operands[0]];
+  if (has_rest.opcode != Opcode::kNotEqual) return std::nullopt;
+  const ir::Op& rest = *ops_[has_rest.operands[0]];
+  const Linear* zero = OperandForm(has_rest, 1);
+  const bool fits = rest.opcode == Opcode::kMod && zero != nullptr && *zero == Linear::Of(0) &&
+                    numbers_[rest.operands[0]] == numbers_[quotient.operands[0]] &&
+                    numbers_[rest.operands[1]] == numbers_[quotient.operands[1]];
+  if (!fits || !by_number_[numbers_[quotient.operands[0]]].uniform) return std::nullopt;
+  const Linear& a = *OperandForm(quotient, 0);
+  const Linear& b = *OperandForm(quotient, 1);
+  if (!b.is_constant() || b.constant <= 0) return std::nullopt;
+  const Linear result = FreshUniform({});
+  if (std::optional<Linear> over = ir::Combine(result, b.constant, a, -1)) {
+    facts_.push_back({*std::move(over), {0, b.constant - 1}});
+  }
+  return result;
+}
+
+std::string_view Symbols::WhyUnknown(const ir::Op& op) const {
+  if (op.opcode == Opcode::kLoad) return "a value loaded from memory";
+  if (op.opcode == Opcode::kReadVar) return "a variable";
+  for (ir::ValueId operand : op.operands) {
+    if (operand == ir::kNoValue || numbers_[operand] < 0) continue;
+    const std::string_view why = by_number_[numbers_[operand]].why;
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+std::optional<Linear> Symbols::LinearOf(const ir::Op& op) const {
+  switch (op.opcode) {
+    case Opcode::kConstant:
+      return Linear::Of(std::get<int64_t>(op.constant));
+    case Opcode::kAdd:
+      return ir::Add(*OperandForm(op, 0), *OperandForm(op, 1));
+    case Opcode::kSub:
+      return ir::Subtract(*OperandForm(op, 0), *OperandForm(op, 1));
+    case Opcode::kNegate:
+      return ir::Scale(*OperandForm(op, 0), -1);
+    case Opcode::kMul:
+      if (OperandForm(op, 1)->is_constant()) {
+        return ir::Scale(*OperandForm(op, 0), OperandForm(op, 1)->constant);
+      }
+      if (OperandForm(op, 0)->is_constant()) {
+        return ir::Scale(*OperandForm(op, 1), OperandForm(op, 0)->constant);
+      }
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// a // b and a % b: of an atom that has one value a block by a uniform number they are atoms of
+// their own; of uniform numbers by a positive constant they are uniform, and known to within the
+// constant.
+std::optional<Linear> Symbols::DivisionOf(const ir::Op& op) {
+  const bool is_quotient = op.opcode == Opcode::kFloorDiv;
+  if (!is_quotient && op.opcode != Opcode::kMod) return std::nullopt;
+  const Linear& a = *OperandForm(op, 0);
+  const Linear& b = *OperandForm(op, 1);
+  const bool uniform_divisor = by_number_[numbers_[op.operands[1]]].uniform;
+  const bool is_atom = a.constant == 0 && a.terms.size() == 1 && a.terms[0].second == 1;
+  if (uniform_divisor && is_atom && atoms_[a.terms[0].first].is_axis()) {
+    for (size_t i = 0; i < atoms_.size(); ++i) {
+      const Atom& atom = atoms_[i];
+      const bool same_kind =
+          atom.kind == (is_quotient ? Atom::Kind::kQuotient : Atom::Kind::kRemainder);
+      if (same_kind && atom.of == a.terms[0].first && atom.divisor == b) {
+        return Linear::Atom(static_cast<int32_t>(i));
+      }
+    }
+    Atom atom =
+        Atom::Of(is_quotient ? Atom::Kind::kQuotient : Atom::Kind::kRemainder, RangeOfResult(op));
+    atom.of = a.terms[0].first;
+    atom.divisor = b;
+    return Fresh(std::move(atom));
+  }
+  const bool uniform = uniform_divisor && by_number_[numbers_[op.operands[0]]].uniform;
+  if (!uniform || !is_quotient || !b.is_constant() || b.constant <= 0) return std::nullopt;
+  const Linear quotient = FreshUniform(RangeOfResult(op));
+  if (std::optional<Linear> rest = ir::Combine(a, 1, quotient, -b.constant)) {
+    facts_.push_back({*std::move(rest), {0, b.constant - 1}});
+  }
+  return quotient;
+}
+
+Linear Symbols::Fresh(Atom atom) {
+  atoms_.push_back(std::move(atom));
+  return Linear::Atom(static_cast<int32_t>(atoms_.size()) - 1);
+}
+
+int32_t Symbols::BlockAtom(int32_t axis) {
+  if (block_atoms_[axis] < 0) {
+    Atom atom = Atom::Of(Atom::Kind::kBlock, Interval::AtLeast(0));
+    atom.axis = axis;
+    block_atoms_[axis] = Fresh(std::move(atom)).terms[0].first;
+  }
+  return block_atoms_[axis];
+}
+
+// The index is lo + step * iteration; that it stays below the end is a guard of the body
+// (accesses.cc).
+void Symbols::EnterLoop(const ir::Op& loop) {
+  const Linear iteration = Fresh(Atom::Of(Atom::Kind::kIteration, Interval::AtLeast(0)));
+  const int64_t step = std::get<int64_t>(ops_[loop.operands[2]]->constant);
+  std::optional<Linear> index = ir::Combine(*FormOf(loop.operands[0]), 1, iteration, step);
+  if (!index.has_value()) {
+    Atom atom = Atom::Of(Atom::Kind::kUnknown, {});
+    atom.why = "a loop's index";
+    index = Fresh(std::move(atom));
+  }
+  loop_index_[loop.index] = *std::move(index);
+}
+
+Interval Symbols::RangeOf(const Linear& form) const {
+  // Beyond this a sum might leave 128 bits.
+  constexpr int64_t kMaxCoefficient = int64_t{1} << 48;
+  bool open_lo = form.terms.size() > kMaxTerms;
+  bool open_hi = open_lo;
+  __int128 lo = form.constant;
+  __int128 hi = form.constant;
+  for (const auto& [atom, coefficient] : form.terms) {
+    const Interval& range = atoms_[atom].range;
+    const bool flips = coefficient < 0;
+    const bool too_large = coefficient > kMaxCoefficient || coefficient < -kMaxCoefficient;
+    open_lo |= too_large || (flips ? !range.has_hi() : !range.has_lo());
+    open_hi |= too_large || (flips ? !range.has_lo() : !range.has_hi());
+    if (!open_lo) lo += static_cast<__int128>(coefficient) * (flips ? range.hi : range.lo);
+    if (!open_hi) hi += static_cast<__int128>(coefficient) * (flips ? range.lo : range.hi);
+  }
+  return {open_lo ? Interval::kMinusInfinity : LowerBound(lo),
+          open_hi ? Interval::kPlusInfinity : UpperBound(hi)};
+}
+
+Interval Symbols::RangeOfResult(const ir::Op& op) const {
+  const auto operand = [&](size_t i) {
+    const Linear* form = OperandForm(op, i);
+    return form != nullptr ? RangeOf(*form) : Interval();
+  };
+  switch (op.opcode) {
+    case Opcode::kExtent:
+      return Interval::AtLeast(0);
+    case Opcode::kGridSize:
+      return Interval::AtLeast(1);
+    case Opcode::kCast:
+      return RangeOfType(ops_[op.operands[0]]->type.dtype);
+    case Opcode::kMinimum: {
+      const Interval a = operand(0);
+      const Interval b = operand(1);
+      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
+    }
+    case Opcode::kMaximum: {
+      const Interval a = operand(0);
+      const Interval b = operand(1);
+      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    }
+    case Opcode::kFloorDiv:
+      // By 0 gives 0, by a positive number no larger magnitude, and the sign stays.
+      if (operand(1).lo >= 0 && operand(0).lo >= 0) return {0, operand(0).hi};
+      return {};
+    case Opcode::kMod: {
+      const Interval b = operand(1);
+      if (b.lo < 0) return {};
+      return {0, b.has_hi() ? std::max<int64_t>(b.hi - 1, 0) : b.hi};
+    }
+    case Opcode::kMul:
+      return operand(0).lo >= 0 && operand(1).lo >= 0 ? Interval::AtLeast(0) : Interval();
+    default:
+      return {};
+  }
+}
+
+}  // namespace phobos::compiler::race

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels beside the verdict that they must get; a race's witness is run.
+#include "compiler/race/race.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "compiler/ir/printer.h"
+#include "tests/compiler/race/brute_force.h"
+#include "tests/compiler/sema/lower/lowered.h"
+#include "tests/status_matchers.h"
+
+namespace phobos::compiler::race {
+namespace {
+
+// Whether the two blocks of the witness do touch its element as it says.
+bool IsReal(const ir::Function& function, const Witness& witness) {
+  if (witness.blocks[0] == witness.blocks[1]) return false;
+  if (!witness.writes[0] && !witness.writes[1]) return false;
+  SmallLaunch launch;
+  launch.extents = witness.launch_extents;
+  launch.grid = witness.grid;
+  for (const std::optional<int64_t>& scalar : witness.launch_scalars) {
+    launch.scalars.push_back(scalar.value_or(0));
+  }
+  for (size_t i = 0; i < function.extents.size(); ++i) {
+    if (launch.extents[i] % function.extents[i].multiple != 0) return false;
+  }
+  for (int side = 0; side < 2; ++side) {
+    for (int axis = 0; axis < 3; ++axis) {
+      if (witness.blocks[side][axis] < 0) return false;
+      if (witness.blocks[side][axis] >= witness.grid[axis]) return false;
+    }
+    bool touches = false;
+    const bool holds = RunBlock(
+        function, launch, witness.blocks[side], [&](const ir::Op& op, const Element& element) {
+          touches |= op.index == witness.param && element == witness.element &&
+                     op.line == witness.lines[side] &&
+                     (op.opcode == ir::Opcode::kStore) == witness.writes[side];
+          return !touches;
+        });
+    if (!holds || !touches) return false;
+  }
+  return true;
+}
+
+struct Case {
+  const char* what;
+  sema::KernelText text;
+  Verdict verdict;
+  const char* detail = "";  // a part of it
+};
+
+const char kOne[] = "x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]";
+const char kTwo[] = "x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N], n: ph.i32";
+const char kBase[] = "b: ph.let = ph.ctx.block.x * BLOCK\n";
+
+sema::KernelText One(const std::string& body, const std::string& decorators = "") {
+  return {.parameters = kOne, .body = kBase + body, .decorators = decorators};
+}
+
+sema::KernelText Bare(const std::string& body) { return {.parameters = kOne, .body = body}; }
+
+sema::KernelText Two(const std::string& body) { return {.parameters = kTwo, .body = body}; }
+
+void Expect(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    ASSERT_OK_AND_ASSIGN(const ir::Function function, sema::LowerKernel(c.text));
+    const Report report = Check(function);
+    EXPECT_EQ(static_cast<int>(report.verdict), static_cast<int>(c.verdict))
+        << c.what << ": " << report.detail << "\n"
+        << ir::Print(function);
+    EXPECT_TRUE(absl::StrContains(report.detail, c.detail)) << c.what << ": " << report.detail;
+    EXPECT_EQ(report.verdict == Verdict::kRaceFree, report.detail.empty()) << c.what;
+    ASSERT_EQ(report.verdict == Verdict::kRace, report.witness.has_value()) << c.what;
+    if (report.witness.has_value()) {
+      EXPECT_TRUE(IsReal(function, *report.witness)) << c.what << ": " << report.detail;
+    }
+  }
+}
+
+constexpr Verdict kFree = Verdict::kRaceFree;
+constexpr Verdict kRace = Verdict::kRace;
+constexpr Verdict kUnproven = Verdict::kUnproven;
+
+TEST(Race, OneDimension) {
+  Expect({
+      {"add", One("out[b:+BLOCK] = x[b:+BLOCK] + x[b:+BLOCK]"), kFree},
+      {"in place", One("out[b:+BLOCK] += x[b:+BLOCK]"), kFree},
+      {"BLOCK // 2", One("out[ph.ctx.block.x * (BLOCK // 2):+BLOCK] = x[b:+BLOCK]"), kRace,
+       "block (0, 0, 0) writes out[2] (k.py:6) and block (1, 0, 0) writes it (k.py:6), with "
+       "BLOCK=4, N="},
+      {"BLOCK - 1", One("out[ph.ctx.block.x * (BLOCK - 1):+BLOCK] = x[b:+BLOCK]"), kRace},
+      {"BLOCK + 1 leaves gaps", One("out[ph.ctx.block.x * (BLOCK + 1):+BLOCK] = x[b:+BLOCK]"),
+       kFree},
+      {"in-place stencil", One("out[b:+BLOCK] = out[b + 1:+BLOCK] + 1.0"), kRace, "reads"},
+      {"stencil from another tensor",
+       One("out[b:+BLOCK] = x[b - 1 + 1 - 1 + 1:+BLOCK] + x[b + 1:+BLOCK]"), kFree},
+      {"even and odd", One("out[2 * ph.ctx.block.x] = out[2 * ph.ctx.block.x + 1]"), kFree},
+      {"even and even", One("out[2 * ph.ctx.block.x] = out[2 * ph.ctx.block.x + 2]"), kRace},
+      {"one element by all", One("out[0] = x[b]"), kRace, "out[0]"},
+      {"two stores that meet", One("out[b] = 1.0\nout[b + BLOCK] = 2.0"), kRace},
+      {"two stores that do not", One("out[b] = 1.0\nout[b + BLOCK - 1] = 2.0"), kFree},
+      {"two tensors",
+       {.parameters = "x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N]",
+        .body = "b: ph.let = ph.ctx.block.x\nx[b] = 1.0\ny[b] = 1.0"},
+       kFree},
+      {"backwards", One("out[N - b - BLOCK:+BLOCK] = x[b:+BLOCK]"), kFree},
+      {"shifted by an extent", One("out[b:+BLOCK] = 1.0\nout[b + N:+BLOCK] = 2.0"), kFree},
+      {"the grid's other dimensions are not read", One("out[b:+BLOCK] = 0.0"), kFree},
+      {"y is read and not used", One("y: ph.let = ph.ctx.block.y\nout[b:+BLOCK] = 0.0"), kRace},
+      {"y is read in another variant",
+       One("if BLOCK > 100:\n    out[ph.ctx.block.y] = 1.0\nout[b:+BLOCK] = 0.0"), kRace},
+      {"no store", One("v: ph.let = x[b]"), kFree},
+      {"one block", {.parameters = kOne, .body = "out[0] = x[0]"}, kFree},
+      {"last tile moved back", One("out[ph.minimum(b, N - BLOCK):+BLOCK] = 0.0"), kRace},
+  });
+}
+
+TEST(Race, MoreDimensions) {
+  Expect({
+      {"rows", Two("out[ph.ctx.block.x, 0:+BLOCK] = x[ph.ctx.block.x, 0:+BLOCK]"), kFree},
+      {"rows looped over",
+       Two("r: ph.let = ph.ctx.block.x\nfor j in ph.range(0, N, BLOCK):\n    out[r, j:+BLOCK] = "
+           "x[r, j:+BLOCK]"),
+       kFree},
+      {"columns by rows", Two("out[0, 0:+BLOCK] = x[ph.ctx.block.x, 0:+BLOCK]"), kRace},
+      {"tiles in x and y", Two("out[ph.ctx.block.y, ph.ctx.block.x * BLOCK:+BLOCK] = 0.0"), kFree},
+      {"tiles in x alone",
+       Two("v: ph.let = ph.ctx.block.y\nout[0, ph.ctx.block.x * BLOCK:+BLOCK] = 0.0"), kRace},
+      {"planted in one of two",
+       Two("out[ph.ctx.block.y, ph.ctx.block.x * (BLOCK - 1):+BLOCK] = 0.0"), kRace},
+      {"several rows a block",
+       Two("for r in ph.range(4):\n    out[ph.ctx.block.x * 4 + r, 0] = 1.0"), kFree},
+      {"one row too many", Two("for r in ph.range(5):\n    out[ph.ctx.block.x * 4 + r, 0] = 1.0"),
+       kRace},
+      {"rows from a range that starts at the block",
+       Two("b: ph.let = ph.ctx.block.x * 4\nfor r in ph.range(b, b + 4):\n    out[r, 0] = 1.0"),
+       kFree},
+      {"the same, clipped",
+       Two("b: ph.let = ph.ctx.block.x * 4\nfor r in ph.range(b, ph.minimum(b + 4, M)):\n    "
+           "out[r, 0] = 1.0"),
+       kFree},
+      {"backwards",
+       Two("b: ph.let = ph.ctx.block.x * 4\nfor r in ph.range(b + 3, b - 1, -1):\n    out[r, 0] = "
+           "1.0"),
+       kFree},
+      {"pid // n and pid % n",
+       Two("n2: ph.let = ph.cdiv(N, BLOCK)\np: ph.let = ph.ctx.block.x\nout[p // n2, p % n2 * "
+           "BLOCK:+BLOCK] = 0.0"),
+       kFree},
+      {"-(-N // n)",
+       Two("n2: ph.let = -(-N // BLOCK)\np: ph.let = ph.ctx.block.x\nout[p // n2, p % n2 * "
+           "BLOCK:+BLOCK] = 0.0"),
+       kFree},
+      {"(N + n - 1) // n",
+       Two("n2: ph.let = (N + BLOCK - 1) // BLOCK\np: ph.let = ph.ctx.block.x\nout[p // n2, p % n2 "
+           "* BLOCK:+BLOCK] = 0.0"),
+       kFree},
+      {"a divisor that may be 0",
+       {.parameters = "x: ph.tensor[ph.f32][K], o: ph.tensor[ph.f32][M, N]",
+        .body = "p: ph.let = ph.ctx.block.x\no[p // K, p % K] = x[0]"},
+       kRace,
+       "K=0"},
+      {"the same, assumed not to be",
+       {.parameters = "x: ph.tensor[ph.f32][K], o: ph.tensor[ph.f32][M, N]",
+        .body = "ph.assume(K > 0)\np: ph.let = ph.ctx.block.x\no[p // K, p % K] = x[0]"},
+       kFree},
+      {"three axes in one",
+       {.parameters = "o: ph.tensor[ph.f32][M, N, K]",
+        .body = "p: ph.let = ph.ctx.block.x\nq: ph.let = p // K\no[q // N, q % N, p % K] = 0.0"},
+       kFree},
+      {"a constant divisor", Two("p: ph.let = ph.ctx.block.x\nout[p // 8, p % 8] = 0.0"), kFree},
+      {"only the quotient", Two("out[ph.ctx.block.x // 8, 0] = 0.0"), kRace},
+      {"only the remainder", Two("out[ph.ctx.block.x % 8, 0] = 0.0"), kRace},
+      {"divisors that differ", Two("p: ph.let = ph.ctx.block.x\nout[p // 8, p % 4] = 0.0"), kRace},
+      {"planted in the remainder",
+       Two("p: ph.let = ph.ctx.block.x\nout[p // 8, p % 8 * 2:+3] = 0.0"), kRace},
+      {"flat, of known width", Two("out[0, ph.ctx.block.y * 8 + ph.ctx.block.x] = 0.0"), kRace},
+      {"flat, of a width that is assumed",
+       Two("ph.assume(ph.ctx.grid.x == 8)\nout[0, ph.ctx.block.y * 8 + ph.ctx.block.x] = 0.0"),
+       kFree},
+      {"flat, of unknown width",
+       {.parameters = "x: ph.tensor[ph.f32][N], o: ph.tensor[ph.f32][M]",
+        .body = "o[ph.ctx.block.y * N + ph.ctx.block.x] = x[0]"},
+       kRace},
+      {"one row of a literal extent",
+       {.parameters = "o: ph.tensor[ph.f32][1, N]", .body = "o[ph.ctx.block.x, 0] = 1.0"},
+       kFree},
+      {"a literal extent that clips",
+       {.parameters = "o: ph.tensor[ph.f32][3]", .body = "o[ph.ctx.block.x * 2 + 1:+5] = 1.0"},
+       kFree},
+  });
+}
+
+TEST(Race, Guards) {
+  Expect({
+      {"only block 0", One("if ph.ctx.block.x == 0:\n    out[0] = x[0]"), kFree},
+      {"blocks 0 and 1", One("if ph.ctx.block.x < 2:\n    out[0] = x[0]"), kRace},
+      {"below 1", One("if ph.ctx.block.x < 1:\n    out[0] = x[0]"), kFree},
+      {"else of not 0", One("if ph.ctx.block.x != 0:\n    pass\nelse:\n    out[0] = x[0]"), kFree},
+      {"the others return", One("if ph.ctx.block.x != 0:\n    return\nout[0] = x[0]"), kFree},
+      {"the last block", One("if ph.ctx.block.x == ph.ctx.grid.x - 1:\n    out[0] = x[0]"), kFree},
+      {"and", One("if ph.ctx.block.x >= 3 and ph.ctx.block.x <= 3:\n    out[0] = x[0]"), kFree},
+      {"not or", One("if not (ph.ctx.block.x < 3 or ph.ctx.block.x > 3):\n    out[0] = x[0]"),
+       kFree},
+      {"two blocks far apart",
+       One("if ph.ctx.block.x == 7:\n    out[0] = x[0]\nif ph.ctx.block.x == 900:\n    out[0] = "
+           "x[0]"),
+       kRace, "(900, 0, 0)"},
+      {"conditional expression in a position", One("out[b if ph.ctx.block.x > 1 else 0] = 1.0"),
+       kRace},
+      {"a constant guard", One("if BLOCK == 8:\n    out[0] = x[0]"), kFree},
+      {"a scalar guard",
+       {.parameters = kTwo, .body = "if n == 3:\n    out[ph.ctx.block.x // 2, 0] = 1.0"},
+       kRace,
+       "n=3"},
+      {"a data-dependent guard", One("if x[b] > 0:\n    out[0] = 1.0"), kUnproven,
+       "k.py:7: the store to out"},
+      {"a data-dependent position",
+       {.parameters = "i: ph.tensor[ph.i32][N], out: ph.tensor[ph.f32][N]",
+        .body = "out[i[ph.ctx.block.x]] = 1.0"},
+       kUnproven,
+       "its position depends on a value loaded from memory"},
+      {"a variable position",
+       One("p: ph.var = b\nfor i in ph.range(N):\n    p += x[i] > 0\nout[p] = 1.0"), kUnproven,
+       "a variable"},
+      {"after a data-dependent return", One("if x[b] > 0:\n    return\nout[0] = 1.0"), kUnproven},
+      {"mask over block ids", One("ph.store(out[0:+BLOCK], x[0:+BLOCK], mask=ph.ctx.block.x == 0)"),
+       kFree},
+      {"a mask that selects the block's part",
+       One("ph.store(out[b:+2 * BLOCK], 0.0, mask=ph.iota(2 * BLOCK) < BLOCK)"), kUnproven},
+      {"a mask that does not",
+       One("ph.store(out[b:+2 * BLOCK], 0.0, mask=ph.iota(2 * BLOCK) < BLOCK + 1)"), kRace},
+      {"assumed to be one block",
+       Bare("ph.assume(ph.ctx.grid.x == 1)\nout[ph.ctx.block.x * 0] = x[0]"), kFree},
+      {"assumed at most one block",
+       Bare("ph.assume(ph.ctx.grid.x <= 1)\nout[ph.ctx.block.x * 0] = x[0]"), kFree},
+      {"assumed two blocks", Bare("ph.assume(ph.ctx.grid.x == 2)\nout[ph.ctx.block.x * 0] = x[0]"),
+       kRace, "grid (2, 1, 1)"},
+      {"an assumption about the grid's coverage",
+       Bare("ph.assume(ph.ctx.grid.x * BLOCK >= N)\nout[ph.ctx.block.x * 0] = x[0]"), kRace},
+      {"a constraint that leaves one element",
+       One("out[b] = 0.0\nout[0] = 0.0", "@ph.constraint(\"N == 0\")"), kFree},
+      {"promised multiples",
+       {.parameters = kOne,
+        .body = "out[ph.ctx.block.x * 3:+BLOCK] = 0.0",
+        .decorators = "@ph.aligned(N=64)"},
+       kRace,
+       "N=64"},
+  });
+}
+
+}  // namespace
+}  // namespace phobos::compiler::race
