@@ -16,6 +16,7 @@
 #include "compiler/manifest/description.h"
 #include "compiler/manifest/files.h"
 #include "compiler/passes/stage.h"
+#include "compiler/race/race.h"
 #include "compiler/sema/lower.h"
 
 namespace phobos::compiler {
@@ -44,6 +45,18 @@ absl::StatusOr<ir::Function> RunPasses(ir::Function function) {
 absl::StatusOr<host::Artifact> GenerateCode(ir::Function function, const host::Chip& chip) {
   ASSIGN_OR_RETURN(const ir::Function final, RunPasses(std::move(function)));
   return host::Compile(final, chip);
+}
+
+v1::RaceVerdict VerdictOf(race::Verdict verdict) {
+  switch (verdict) {
+    case race::Verdict::kRaceFree:
+      return v1::RACE_VERDICT_RACE_FREE;
+    case race::Verdict::kRace:
+      return v1::RACE_VERDICT_RACE;
+    case race::Verdict::kUnproven:
+      return v1::RACE_VERDICT_UNPROVEN;
+  }
+  return v1::RACE_VERDICT_UNSPECIFIED;
 }
 
 void Fail(const absl::Status& status, v1::Variant* variant) {
@@ -83,8 +96,14 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
     return absl::OkStatus();
   }
   if (compilation.check_races) {
-    variant->set_race_verdict(v1::RACE_VERDICT_UNPROVEN);
-    variant->set_race_detail("this build has no race check");
+    const race::Report report = race::Check(*function);
+    variant->set_race_verdict(VerdictOf(report.verdict));
+    variant->set_race_detail(report.detail);
+    if (report.verdict == race::Verdict::kRace) {
+      variant->set_status(v1::VARIANT_STATUS_RACE);
+      variant->set_reason(report.detail);
+      return absl::OkStatus();
+    }
   }
   const absl::StatusOr<host::Artifact> artifact =
       GenerateCode(*std::move(function), compilation.chip);

@@ -59,6 +59,15 @@ def k(out: ph.tensor[ph.i8][N]):
 """
 
 
+# Block b writes elements b * A .. b * A + 7: they overlap where A < 8.
+OVERLAP = """import phobos.lang as ph
+@ph.kernel
+@ph.autotune(A=[8, 4])
+def k(x: ph.tensor[ph.f32][N], i: ph.tensor[ph.i32][N], out: ph.tensor[ph.f32][N], other: ph.tensor[ph.f32][N]):
+    out[ph.ctx.block.x * A:+8] = x[ph.ctx.block.x * A:+8]
+"""
+
+
 class PhobosCompile(unittest.TestCase):
 
     def setUp(self):
@@ -203,6 +212,23 @@ class PhobosCompile(unittest.TestCase):
         self.assertIn("0 of 3 variants compiled", done.stdout)
         self.assertIn("variant 0 and 2 others:\n", done.stdout)
         self.assertEqual(os.listdir(out), ["manifest.json"])
+
+    def test_races(self):
+        code, manifest = self.manifest(self.write(OVERLAP), "--all-variants", "--check-races")
+        self.assertEqual(code, 0)
+        free, race = manifest["variants"]
+        self.assertEqual((free["status"], free["race_verdict"]), ("VARIANT_STATUS_COMPILED", "RACE_VERDICT_RACE_FREE"))
+        self.assertEqual((race["status"], race["race_verdict"]), ("VARIANT_STATUS_RACE", "RACE_VERDICT_RACE"))
+        self.assertNotIn("artifact", race)
+        self.assertEqual(race["reason"], race["race_detail"])
+        self.assertIn("out", race["reason"])
+        _, unchecked = self.manifest(self.write(OVERLAP), "--all-variants")
+        self.assertEqual([v["status"] for v in unchecked["variants"]], ["VARIANT_STATUS_COMPILED"] * 2)
+        self.assertNotIn("races_checked", unchecked)
+        unproven = OVERLAP.replace("out[ph.ctx.block.x * A:+8] =", "out[i[ph.ctx.block.x]:+8] =")
+        _, manifest = self.manifest(self.write(unproven), "--check-races")
+        self.assertEqual(manifest["variants"][0]["race_verdict"], "RACE_VERDICT_UNPROVEN")
+        self.assertEqual(manifest["variants"][0]["status"], "VARIANT_STATUS_COMPILED")
 
     def test_print_ir(self):
         done = self.run_compiler(self.write(ADD), "--set", "BLOCK=128", "--print-ir")
