@@ -70,12 +70,6 @@ def racing(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
     out[0:+BLOCK] = x[ph.ctx.block.x * BLOCK : +BLOCK]
 
 
-@ph.kernel(key=("N",))
-@ph.autotune(BLOCK=[256, 512])
-def misspelt(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
-    out[0:+BLOCK] = x[0:+BLOCKS]
-
-
 @ph.kernel(key=("N",), reference=lambda x: {"x": x + x})
 @ph.autotune(BLOCK=[256, 512])
 def double(x: ph.tensor[ph.f32][N]):

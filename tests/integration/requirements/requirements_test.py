@@ -192,6 +192,7 @@ class LaunchTest(Case):
             x, y, out = arrays(5000)
             attempt("overlap", lambda: add[grid](x, y, x))
             attempt("race", lambda: racing[grid](x, out))
+            from misspelt import misspelt
             attempt("source", lambda: misspelt[grid](x, out))
             attempt("length", lambda: add[grid](x, y[:3], out))
             say(said=said)
@@ -206,7 +207,7 @@ class LaunchTest(Case):
         self.assertEqual(kind, "KernelSourceError")
         self.assertIn("BLOCKS", text)
         self.assertIn("^", text)
-        self.assertIn("kernels.py:", text)
+        self.assertIn("misspelt.py:12:", text)
         self.assertEqual(ended.said["length"][0], "ArgumentError")
 
 
