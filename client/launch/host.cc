@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> kLinuxNames[] = {
     {"64bit", "lm"},        {"bmi", "bmi1"},         {"crc32", "sse42"},
     {"lzcnt", "abm"},       {"pclmul", "pclmulqdq"}, {"prfchw", "3dnowprefetch"},
     {"rdrnd", "rdrand"},    {"sahf", "lahflm"},      {"sha", "shani"},
-    {"shstk", "usershstk"}, {"x87", "fpu"},
+    {"shstk", "usershstk"}, {"sse3", "pni"},         {"x87", "fpu"},
 };
 
 std::string WithoutMarks(std::string_view name) {
