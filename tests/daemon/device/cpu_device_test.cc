@@ -143,6 +143,17 @@ TEST_F(CpuDeviceTest, LoadErrorsAreTold) {
   EXPECT_THAT(device_->Load(file), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
+// The names that LLVM gives to what every x86-64-v3 processor has, under which Linux lists some
+// otherwise.
+TEST_F(CpuDeviceTest, TheChipsOwnFeaturesAreThere) {
+  KernelFile file = Kernel("add");
+  for (const char* feature : {"avx", "avx2", "bmi", "bmi2", "crc32", "f16c", "fma", "lzcnt",
+                              "movbe", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"}) {
+    file.artifact.add_cpu_features(feature);
+  }
+  EXPECT_OK(device_->Load(file));
+}
+
 TEST_F(CpuDeviceTest, ScratchIsThere) {
   const std::vector<uint64_t> slots = Tensors(5000);
   KernelFile file = Kernel("with_scratch");
