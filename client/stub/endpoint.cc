@@ -115,7 +115,9 @@ Status CannotStart(const Places& places, const std::string& socket) {
   const std::string nobody = "no daemon listens at " + socket;
   if (!places.may_start) {
     return Status(Code::kUnavailable,
-                  nobody + ", and none may be started here (PHOBOS_AUTOSTART=0): start phobosd");
+                  nobody +
+                      ", and none is started from here (PHOBOS_AUTOSTART=0, or the caller's "
+                      "wish): start phobosd");
   }
   if (places.daemon.empty()) {
     return Status(Code::kUnavailable, nobody + ", and phobosd was not found (" + places.looked_in +

@@ -10,6 +10,11 @@ fail() {
   failed=1
 }
 
+if objdump -T "$library" | grep -q '__[atu]b\?san_'; then
+  echo "built with a sanitizer: another library than the one that is shipped"
+  exit 0
+fi
+
 size=$(stat -L -c %s "$library")
 [ "$size" -lt 1000000 ] || fail "it has $size bytes; under 1 MB is promised"
 
@@ -24,6 +29,14 @@ done < <(objdump -p "$library" | awk '/NEEDED/ {print $2}')
 newest=$(objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
 [ "$(printf '%s\nGLIBC_2.34\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.34 ] ||
   fail "it needs symbols of $newest: $(objdump -T "$library" | grep -F "$newest")"
+
+# Undefined symbols that carry no version of glibc's are nobody's (two weak ones are the linker's own).
+while read -r symbol; do
+  case $symbol in
+    __cxa_finalize | __gmon_start__ | _ITM_*) ;;
+    *) fail "nothing that it needs has $symbol" ;;
+  esac
+done < <(nm -D --undefined-only "$library" | awk '{print $2}' | grep -v '@GLIBC')
 
 shown=$(nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort)
 for symbol in $shown; do
