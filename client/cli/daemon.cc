@@ -32,13 +32,16 @@ void SetLimit(grpc::ClientContext& context) {
 // gRPC's status as ours, with the remedy that rides in its details.
 absl::Status OurStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
   std::string message = status.error_message();
+  if (message.empty())
+    message = absl::StrCat("the daemon answers ", absl::StatusCodeToString(code));
   const StatusOr<std::optional<ErrorDetail>> detail =
       stub::DecodeErrorDetail(status.error_details());
   if (detail.ok() && detail->has_value() && !(*detail)->remedy.empty()) {
     absl::StrAppend(&message, "; ", (*detail)->remedy);
   }
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), message);
+  return absl::Status(code, message);
 }
 
 }  // namespace

@@ -42,8 +42,6 @@ done
 
 expect 0 "^phobosd .*, pid $daemon, " status
 expect 0 "^cache     $folder/cache" status
-expect 0 'No Result is stored' results list
 expect 0 '"pid": *"'"$daemon"'"' status --format=json
-expect 0 '"results": *\[\]' results list --format json
-expect 1 'phobosctl: ' results show abcdef
+expect 1 'phobosctl: .' results show abcdef
 exit $failed

@@ -48,30 +48,53 @@ TEST(Texts, OfValues) {
 }
 
 TEST(StatusText, OfABusyDaemon) {
-  const auto status = Of<tuner::v1::GetStatusResponse>(R"(
-    daemon_version: "0.1.0" compiler_fingerprint: "phobos-compile 0.1.0" pid: 42
-    started_unix_ms: 1000 socket: "/s" cache_dir: "/c" is_private: true
-    resident_bytes: 12582912 segment_bytes: 0 connections: 1 lookups: 3 hits: 2 tunes: 1
+  const auto status = Of<tuner::v1::GetStatusResponse>(R"pb(
+    daemon_version: "0.1.0"
+    compiler_fingerprint: "phobos-compile 0.1.0"
+    pid: 42
+    started_unix_ms: 1000
+    socket: "/s"
+    cache_dir: "/c"
+    is_private: true
+    resident_bytes: 12582912
+    segment_bytes: 0
+    connections: 1
+    lookups: 3
+    hits: 2
+    tunes: 1
     problems: "the cache is read-only: tuning without remembering"
-    workers { device { uuid: "host" card_name: "Some CPU (2 threads)" chip: "x86-64-v4" }
-              pid: 43 state: "timing" deaths: 1
-}
-jobs {
-job_id:
-  "j1" kernel : "add" key : "N=1024" device_uuid : "host" waiters : 2 age_ms : 5000 progress {
-  phase:
-    PHASE_WARM_UP done : 100 total : 300 best_ns : 1500 estimate_ms : 4000
-  }
-}
-jobs {
-job_id:
-  "j2" kernel : "mul" key : "N=7" device_uuid : "host" waiters : 1 age_ms : 10 progress {
-  phase:
-    PHASE_QUEUED queue_position : 1
-  }
-}
-    caches { chip: "x86-64-v4" results: 5 artifacts: 20 artifact_bytes: 2048 database_bytes: 4096
-             is_remembering: false })");
+    workers {
+      device { uuid: "host" card_name: "Some CPU (2 threads)" chip: "x86-64-v4" }
+      pid: 43
+      state: "timing"
+      deaths: 1
+    }
+    jobs {
+      job_id: "j1"
+      kernel: "add"
+      key: "N=1024"
+      device_uuid: "host"
+      waiters: 2
+      age_ms: 5000
+      progress { phase: PHASE_WARM_UP done: 100 total: 300 best_ns: 1500 estimate_ms: 4000 }
+    }
+    jobs {
+      job_id: "j2"
+      kernel: "mul"
+      key: "N=7"
+      device_uuid: "host"
+      waiters: 1
+      age_ms: 10
+      progress { phase: PHASE_QUEUED queue_position: 1 }
+    }
+    caches {
+      chip: "x86-64-v4"
+      results: 5
+      artifacts: 20
+      artifact_bytes: 2048
+      database_bytes: 4096
+      is_remembering: false
+    })pb");
   EXPECT_EQ(StatusText(status, 61000),
             "phobosd 0.1.0, pid 42, up 60 s, private to its user\n"
             "PROBLEM   the cache is read-only: tuning without remembering\n"
@@ -84,68 +107,103 @@ job_id:
             "DEVICE  CHIP       CARD                  WORKER  PID  DEATHS\n"
             "host    x86-64-v4  Some CPU (2 threads)  timing   43       1\n"
             "\n"
-            "JOB  KERNEL  KEY     DEVICE  PHASE               DONE    BEST  LEFT  WAITERS   AGE\n"
-            "j1   add     N=1024  host    warm_up          100/300  1.5 us   4 s        2   5 s\n"
-            "j2   mul     N=7     host    queued, number 1        -       -     -        1   0 s\n"
+            "JOB  KERNEL  KEY     DEVICE  PHASE                DONE    BEST  LEFT  WAITERS  AGE\n"
+            "j1   add     N=1024  host    warm_up           100/300  1.5 us   4 s        2  5 s\n"
+            "j2   mul     N=7     host    queued, number 1        -       -     -        1  0 s\n"
             "\n"
             "CACHE      RESULTS  ARTIFACTS     SIZE  DATABASE  REMEMBERS\n"
             "x86-64-v4        5         20  2.0 KiB   4.0 KiB  NO\n");
-    }
+}
 
-    TEST(StatusText, OfAnIdleDaemon) {
-      const std::string text = StatusText({}, 0);
-      EXPECT_NE(text.find("No tune is running or waiting.\n"), std::string::npos);
-      EXPECT_EQ(text.find("PROBLEM"), std::string::npos);
-    }
+TEST(StatusText, OfAnIdleDaemon) {
+  const std::string text = StatusText({}, 0);
+  EXPECT_NE(text.find("No tune is running or waiting.\n"), std::string::npos);
+  EXPECT_EQ(text.find("PROBLEM"), std::string::npos);
+}
 
-    TEST(ResultsText, ListsOrSaysThatThereIsNone) {
-      EXPECT_EQ(ResultsText({}), "No Result is stored that fits.\n");
-      setenv("TZ", "UTC", 1);
-      const auto summary = Of<tuner::v1::ResultSummary>(R"(
-    key_digest: "0123456789abcdef0123" kernel: "add" key: "N=1024" winner: "BLOCK=512"
-    best_ns: 1500 generation: 3 finished_unix_ms: 0 chip: "x86-64-v4" card_name: "CPU"
-    contended: true pinned: true variants_timed: 4 variants_total: 5)");
-      EXPECT_EQ(
-          ResultsText({summary}),
-          "DIGEST        KERNEL  KEY     WINNER       TIME  TIMED  GEN  WHEN  CHIP       CARD  "
-          "FLAGS\n"
-          "0123456789ab  add     N=1024  BLOCK=512  1.5 us    4/5    3  -     x86-64-v4  CPU   "
-          "pinned contended\n");
-    }
+TEST(ResultsText, ListsOrSaysThatThereIsNone) {
+  EXPECT_EQ(ResultsText({}), "No Result is stored that fits.\n");
+  setenv("TZ", "UTC", 1);
+  const auto summary = Of<tuner::v1::ResultSummary>(R"pb(
+    key_digest: "0123456789abcdef0123"
+    kernel: "add"
+    key: "N=1024"
+    winner: "BLOCK=512"
+    best_ns: 1500
+    generation: 3
+    finished_unix_ms: 0
+    chip: "x86-64-v4"
+    card_name: "CPU"
+    contended: true
+    pinned: true
+    variants_timed: 4
+    variants_total: 5)pb");
+  EXPECT_EQ(ResultsText({summary}),
+            "DIGEST        KERNEL  KEY     WINNER       TIME  TIMED  GEN  WHEN  CHIP       CARD  "
+            "FLAGS\n"
+            "0123456789ab  add     N=1024  BLOCK=512  1.5 us    4/5    3  -     x86-64-v4  CPU   "
+            "pinned contended\n");
+}
 
-    TEST(ResultText, ShowsEveryVariant) {
-      const auto result = Of<tuner::v1::Result>(R"(
-    kernel: "add" key { name: "N" value: 1024 } extents { name: "N" value: 1024 }
+TEST(ResultText, ShowsEveryVariant) {
+  const auto result = Of<tuner::v1::Result>(R"pb(
+    kernel: "add"
+    key { name: "N" value: 1024 }
+    extents { name: "N" value: 1024 }
     device { uuid: "host" card_name: "CPU" chip: "x86-64-v4" driver: "6.1" }
-    winner: 1 winner_settings { name: "BLOCK" int_value: 512 } best_ns: 1500 ties: 1 ties: 2
-    variants { index: 0 settings { name: "BLOCK" int_value: 256 } status: VARIANT_STATUS_WRONG_RESULT
-               reason: "out[3]: got 1, want 2\nand more" }
-    variants { index: 1 settings { name: "BLOCK" int_value: 512 } status: VARIANT_STATUS_TIMED
-               best_ns: 1500 median_ns: 1600 spread: 0.1 }
-    variants { index: 2 settings { name: "BLOCK" int_value: 1024 } status: VARIANT_STATUS_TIMED
-               best_ns: 1490 median_ns: 1700 spread: 0.25 }
-    compiler_fingerprint: "c 1" split { total_ns: 900000000 compile_ns: 50000000 }
-    lock: "flock" rounds: 20 repeated_rounds: 2 generation: 4 asked_by: "uid 0 pid 7"
-    key_digest: "abcd")");
-      EXPECT_EQ(
-          ResultText(result),
-          "add  N=1024\n"
-          "winner    BLOCK=512, 1.5 us\n"
-          "extents   N=1024\n"
-          "device    CPU (host, x86-64-v4, 6.1)\n"
-          "compiler  c 1\n"
-          "tuned     - by uid 0 pid 7, generation 4\n"
-          "took      900 ms (compile 50 ms)\n"
-          "rounds    20, 2 of them again; lock flock\n"
-          "digest    abcd\n"
-          "\n"
-          "   VARIANT  SETTINGS    STATUS           BEST  MEDIAN  SPREAD  REASON\n"
-          "=        2  BLOCK=1024  timed         1.49 us  1.7 us  25.0 %\n"
-          "*        1  BLOCK=512   timed          1.5 us  1.6 us  10.0 %\n"
-          "         0  BLOCK=256   wrong_result        -       -       -  out[3]: got 1, want 2\n"
-          "\n"
-          "* the winner, = as fast within noise\n");
+    winner: 1
+    winner_settings { name: "BLOCK" int_value: 512 }
+    best_ns: 1500
+    ties: 1
+    ties: 2
+    variants {
+      index: 0
+      settings { name: "BLOCK" int_value: 256 }
+      status: VARIANT_STATUS_WRONG_RESULT
+      reason: "out[3]: got 1, want 2\nand more"
     }
+    variants {
+      index: 1
+      settings { name: "BLOCK" int_value: 512 }
+      status: VARIANT_STATUS_TIMED
+      best_ns: 1500
+      median_ns: 1600
+      spread: 0.1
+    }
+    variants {
+      index: 2
+      settings { name: "BLOCK" int_value: 1024 }
+      status: VARIANT_STATUS_TIMED
+      best_ns: 1490
+      median_ns: 1700
+      spread: 0.25
+    }
+    compiler_fingerprint: "c 1"
+    split { total_ns: 900000000 compile_ns: 50000000 }
+    lock: "flock"
+    rounds: 20
+    repeated_rounds: 2
+    generation: 4
+    asked_by: "uid 0 pid 7"
+    key_digest: "abcd")pb");
+  EXPECT_EQ(ResultText(result),
+            "add  N=1024\n"
+            "winner    BLOCK=512, 1.5 us\n"
+            "extents   N=1024\n"
+            "device    CPU (host, x86-64-v4, 6.1)\n"
+            "compiler  c 1\n"
+            "tuned     - by uid 0 pid 7, generation 4\n"
+            "took      900 ms (compile 50 ms)\n"
+            "rounds    20, 2 of them again; lock flock\n"
+            "digest    abcd\n"
+            "\n"
+            "   VARIANT  SETTINGS    STATUS           BEST  MEDIAN  SPREAD  REASON\n"
+            "=        2  BLOCK=1024  timed         1.49 us  1.7 us  25.0 %\n"
+            "*        1  BLOCK=512   timed          1.5 us  1.6 us  10.0 %\n"
+            "         0  BLOCK=256   wrong_result        -       -       -  out[3]: got 1, want 2\n"
+            "\n"
+            "* the winner, = as fast within noise\n");
+}
 
-    }  // namespace
-    }  // namespace phobos::cli
+}  // namespace
+}  // namespace phobos::cli
