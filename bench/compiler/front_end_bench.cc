@@ -9,6 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/ir/ir.h"
+#include "compiler/ir/verifier.h"
+#include "compiler/race/race.h"
 #include "compiler/sema/kernel.h"
 #include "compiler/sema/lower.h"
 #include "compiler/syntax/ast.h"
@@ -59,6 +61,31 @@ void LowerAdd(benchmark::State& state) {
   }
 }
 BENCHMARK(LowerAdd);
+
+// What stands between a variant's settings and code generation.
+void LowerVerifyCheckAdd(benchmark::State& state) {
+  const Source source("add.py", kAdd);
+  const absl::StatusOr<ast::Module> module = Parse(source);
+  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
+  const sema::Settings settings = (*kernels)[0].VariantSettings(0);
+  for (auto _ : state) {
+    const absl::StatusOr<ir::Function> function =
+        sema::Lower(source, *module, (*kernels)[0], settings);
+    benchmark::DoNotOptimize(ir::Verify(*function));
+    benchmark::DoNotOptimize(race::Check(*function));
+  }
+}
+BENCHMARK(LowerVerifyCheckAdd);
+
+void CheckAdd(benchmark::State& state) {
+  const Source source("add.py", kAdd);
+  const absl::StatusOr<ast::Module> module = Parse(source);
+  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
+  const absl::StatusOr<ir::Function> function =
+      sema::Lower(source, *module, (*kernels)[0], (*kernels)[0].VariantSettings(0));
+  for (auto _ : state) benchmark::DoNotOptimize(race::Check(*function));
+}
+BENCHMARK(CheckAdd);
 
 // A host program of a megabyte around the kernel.
 void ParseALongFile(benchmark::State& state) {
