@@ -2,10 +2,13 @@
 //
 // phobosd: reads the options and wires the rooms together. No logic lives here.
 #include <cstdio>
+#include <string>
 
 #include "absl/status/status.h"
 #include "daemon/main/serve.h"
+#include "daemon/main/version.h"
 #include "daemon/options/options.h"
+#include "daemon/worker/supervisor.h"
 
 int main(int argc, char** argv) {
   namespace options = phobos::options;
@@ -23,8 +26,7 @@ int main(int argc, char** argv) {
       std::printf("phobosd %s\n", phobos::kVersion);
       return 0;
     case options::Command::Kind::kWorker:
-      std::fprintf(stderr, "phobosd: no worker yet\n");
-      return 1;
+      return phobos::worker::WorkerMain(command->worker_socket, command->worker_device);
     case options::Command::Kind::kServe:
       break;
   }

@@ -16,9 +16,13 @@
 #include "base/fd.h"
 #include "base/status_macros.h"
 #include "daemon/engine/engine.h"
+#include "daemon/main/assemble.h"
+#include "daemon/main/version.h"
 #include "daemon/process/cache_folder.h"
 #include "daemon/process/ready.h"
+#include "daemon/process/segment_pool.h"
 #include "daemon/process/self.h"
+#include "daemon/process/side_server.h"
 #include "daemon/process/socket.h"
 #include "daemon/rpc/door.h"
 #include "daemon/rpc/server.h"
@@ -43,6 +47,7 @@ struct Ground {
   bool is_activated = false;                 // the listeners are systemd's
   std::unique_ptr<process::CacheLock> lock;  // null: another daemon's, at `redirect_socket`
   std::string redirect_socket;
+  std::string side_socket;  // beside the socket
 };
 
 absl::StatusOr<Ground> TakeGround(const options::Options& options) {
@@ -57,6 +62,7 @@ absl::StatusOr<Ground> TakeGround(const options::Options& options) {
   ground.is_activated = !ground.listeners.empty();
   ground.socket =
       ground.is_activated ? process::BoundPath(ground.listeners[0].get()) : options.socket;
+  ground.side_socket = absl::StrCat(ground.socket, ".side");
   absl::StatusOr<process::CacheLock> lock =
       process::CacheLock::Take(ground.cache.path, ground.socket, kLockPatience);
   if (lock.ok()) {
@@ -73,16 +79,73 @@ absl::StatusOr<Ground> TakeGround(const options::Options& options) {
   return ground;
 }
 
-// Until a stop signal, or until a private daemon has had no call for the idle limit.
-void WaitForTheEnd(const options::Options& options, int stop_signals, const rpc::Door& door) {
+constexpr int kBusyTickMs = 200;
+constexpr int kIdleTickMs = 1000;
+
+bool IsIdleForLong(const options::Options& options, const rpc::Door& door, absl::Time started) {
+  if (!options.is_private || options.idle_exit == absl::ZeroDuration() || door.calls() > 0)
+    return false;
+  return absl::Now() - std::max(started, door.last_call()) > options.idle_exit;
+}
+
+// Keeps the engine's time until a stop signal, or until a private daemon was idle for long enough.
+// `engine` may be null.
+void ServeUntilTheEnd(const options::Options& options, int stop_signals, const rpc::Door& door,
+                      engine::Engine* engine) {
   const absl::Time started = absl::Now();
+  bool is_busy = false;
+  bool is_trimmed = false;
   while (true) {
     pollfd stop = {stop_signals, POLLIN, 0};
-    if (poll(&stop, 1, 1000) > 0) return;
-    if (!options.is_private || options.idle_exit == absl::ZeroDuration() || door.calls() > 0)
+    if (poll(&stop, 1, is_busy ? kBusyTickMs : kIdleTickMs) > 0) return;
+    is_busy = engine != nullptr && engine->tunes().Tick();
+    if (is_busy) {
+      is_trimmed = false;
       continue;
-    if (absl::Now() - std::max(started, door.last_call()) > options.idle_exit) return;
+    }
+    if (IsIdleForLong(options, door, started)) return;
+    if (!std::exchange(is_trimmed, true)) process::TrimMemory();
   }
+}
+
+rpc::Facts FactsOf(const options::Options& options, const Ground& ground) {
+  rpc::Facts facts;
+  facts.daemon_version = kVersion;
+  facts.socket = ground.socket;
+  facts.side_socket = ground.side_socket;
+  facts.cache_dir = ground.cache.path;
+  facts.is_private = options.is_private;
+  facts.started_unix_ms = absl::ToUnixMillis(absl::Now());
+  facts.redirect_socket = ground.redirect_socket;
+  if (!ground.cache.problem.empty()) facts.problems.push_back(ground.cache.problem);
+  return facts;
+}
+
+// Everything that serves, each made after what it needs and so destroyed before it.
+struct House {
+  std::unique_ptr<process::SegmentPool> segments;
+  std::unique_ptr<engine::Engine> engine;  // null: the cache is another daemon's
+  std::unique_ptr<process::SideServer> side;
+  std::unique_ptr<rpc::Door> door;
+  std::unique_ptr<rpc::Server> server;
+};
+
+absl::StatusOr<House> Build(const options::Options& options, Ground& ground) {
+  House house;
+  house.segments = std::make_unique<process::SegmentPool>(options.segment_bytes);
+  if (ground.lock != nullptr) {
+    ASSIGN_OR_RETURN(house.engine, AssembleEngine(options, ground.cache.path, *house.segments));
+    ASSIGN_OR_RETURN(Fd side, process::Listen(ground.side_socket, options.is_private));
+    ASSIGN_OR_RETURN(house.side, process::SideServer::Start(std::move(side), *house.segments,
+                                                            options.connections_per_uid));
+  }
+  house.door = std::make_unique<rpc::Door>(FactsOf(options, ground), house.engine.get(),
+                                           options.calls_per_uid);
+  rpc::ServerOptions server;
+  server.connections_per_uid = options.connections_per_uid;
+  ASSIGN_OR_RETURN(house.server,
+                   rpc::Server::Start(std::move(ground.listeners), *house.door, server));
+  return house;
 }
 
 absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) {
@@ -91,29 +154,17 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
     process::SayReady(ready, ground.redirect_socket);
     return absl::OkStatus();
   }
-  rpc::Facts facts;
-  facts.daemon_version = kVersion;
-  facts.socket = ground.socket;
-  facts.cache_dir = ground.cache.path;
-  facts.is_private = options.is_private;
-  facts.started_unix_ms = absl::ToUnixMillis(absl::Now());
-  facts.redirect_socket = ground.redirect_socket;
-  if (!ground.cache.problem.empty()) facts.problems.push_back(ground.cache.problem);
-  engine::Engine engine({});
-  rpc::Door door(std::move(facts), ground.lock == nullptr ? nullptr : &engine,
-                 options.calls_per_uid);
-  rpc::ServerOptions server_options;
-  server_options.connections_per_uid = options.connections_per_uid;
-  ASSIGN_OR_RETURN(std::unique_ptr<rpc::Server> server,
-                   rpc::Server::Start(std::move(ground.listeners), door, server_options));
+  ASSIGN_OR_RETURN(House house, Build(options, ground));
   if (options.is_private) {
     RETURN_IF_ERROR(process::Detach(absl::StrCat(ground.cache.path, "/phobosd.log")));
   }
   process::SayReady(ready, ground.socket);
-  WaitForTheEnd(options, ground.stop_signals.get(), door);
+  ServeUntilTheEnd(options, ground.stop_signals.get(), *house.door, house.engine.get());
   // Nobody new comes in before the cache's lock is free; those in the backlog start the next
   // daemon.
   if (!ground.is_activated) unlink(ground.socket.c_str());
+  if (ground.lock != nullptr) unlink(ground.side_socket.c_str());
+  house.server.reset();
   return absl::OkStatus();
 }
 

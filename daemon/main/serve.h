@@ -10,8 +10,6 @@
 
 namespace phobos {
 
-inline constexpr char kVersion[] = "0.1.0";
-
 // Returns when the daemon has ended: OK after a stop signal, an idle exit, or where another daemon
 // serves already.
 absl::Status Serve(const options::Options& options);

@@ -156,6 +156,8 @@ constexpr Flag kFlags[] = {
      SetWhole<&Options::compile_jobs, 1>},
     {"compile-limit", "TIME", "a run of the compiler is killed past this [120s]",
      SetSpan<&Options::compile_limit>},
+    {"llc-bytes", "SIZE", "last-level cache of the host chip, where the machine does not tell it",
+     SetBytes<&Options::llc_bytes>},
     {"worker-idle", "TIME", "a worker process ends after this long without a job [60s]",
      SetSpan<&Options::worker_idle>},
     {"artifact-bytes", "SIZE", "compiled kernels kept for a chip [4G]",
@@ -246,6 +248,7 @@ void FillDefaults(const Surroundings& here, Options& options) {
     options.cache_dir = is_system ? "/var/cache/phobos" : DefaultCache(here);
   }
   if (options.compiler.empty()) options.compiler = DefaultCompiler(here);
+  options.program = here.program;
   if (options.segment_bytes == 0) options.segment_bytes = here.memory_bytes / 2;
   if (options.copy_bytes == 0) options.copy_bytes = here.memory_bytes / 2;
 }

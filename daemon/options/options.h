@@ -52,6 +52,9 @@ struct Options {
   int compile_jobs = 0;
   // One run of the compiler is killed past this. Default: 120 s.
   absl::Duration compile_limit = absl::Seconds(120);
+  // Size of the host chip's last-level cache, which is flushed before a timed launch, where the
+  // machine does not tell it. Default: 0, 32 MiB then.
+  int64_t llc_bytes = 0;
   // A worker process ends after this long without a job. Default: 60 s.
   absl::Duration worker_idle = absl::Seconds(60);
   // Artifacts kept, all of a chip's, least recently used go first. Default: 4 GiB.
@@ -64,6 +67,9 @@ struct Options {
   int connections_per_uid = 256;
   int calls_per_uid = 512;
   int jobs_per_uid = 64;
+
+  // This program's own path, to start workers with. Not a flag.
+  std::string program;
 
   // For tests of the daemon: Results made with fewer rounds or a shorter warm-up are not what the
   // documents promise.

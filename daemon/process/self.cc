@@ -40,6 +40,15 @@ void KeepMemorySmall() {
 
 void TrimMemory() { malloc_trim(0); }
 
+int RunnableThreads() {
+  std::FILE* load = std::fopen("/proc/loadavg", "re");
+  if (load == nullptr) return 1;
+  int runnable = 1;
+  const int fields = std::fscanf(load, "%*f %*f %*f %d/", &runnable);
+  std::fclose(load);
+  return fields == 1 ? runnable : 1;
+}
+
 int64_t ResidentBytes() {
   std::FILE* statm = std::fopen("/proc/self/statm", "re");
   if (statm == nullptr) return 0;

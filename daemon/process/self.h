@@ -24,6 +24,10 @@ void KeepMemorySmall();
 // Gives freed memory back to the system.
 void TrimMemory();
 
+// Threads of the whole machine that run or want to, now, this one among them; 1 where /proc does
+// not tell.
+int RunnableThreads();
+
 // Resident set of this process; 0 when /proc is not there.
 int64_t ResidentBytes();
 

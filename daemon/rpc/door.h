@@ -11,8 +11,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -21,7 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "daemon/engine/engine.h"
-#include "daemon/rpc/peer_table.h"
+#include "daemon/rpc/connections/peer_table.h"
 
 namespace phobos::rpc {
 
@@ -95,18 +97,35 @@ class Door {
   absl::Time last_call_ ABSL_GUARDED_BY(mutex_) = absl::UnixEpoch();
 };
 
-// Finishes a unary call with what `answer` returns: the whole of a verb that does not wait.
-template <typename Answer>
-grpc::ServerUnaryReactor* Reply(Door& door, grpc::CallbackServerContext* context, Answer answer);
-
 // Ends `reactor` with our Status.
 void Finish(grpc::ServerUnaryReactor* reactor, const absl::Status& status);
 
+// Finishes a unary call with what `answer(pass)` returns: the whole of a verb that does not wait.
 template <typename Answer>
 grpc::ServerUnaryReactor* Reply(Door& door, grpc::CallbackServerContext* context, Answer answer) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const absl::StatusOr<Pass> pass = door.Enter(*context);
   Finish(reactor, pass.ok() ? answer(*pass) : pass.status());
+  return reactor;
+}
+
+// Finishes a unary call that was begun with ReplyLater: called once, on any thread.
+using Answered = std::function<void(const absl::Status&)>;
+
+// For a verb whose answer comes later: `begin(answered)` either fails at once, or returns OK and
+// has `answered` called when the response is filled. Request and response live until then.
+template <typename Begin>
+grpc::ServerUnaryReactor* ReplyLater(Door& door, grpc::CallbackServerContext* context,
+                                     Begin begin) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  absl::StatusOr<Pass> entered = door.Enter(*context);
+  if (!entered.ok()) {
+    Finish(reactor, entered.status());
+    return reactor;
+  }
+  const absl::Status begun = begin([reactor, pass = std::make_shared<Pass>(*std::move(entered))](
+                                       const absl::Status& status) { Finish(reactor, status); });
+  if (!begun.ok()) Finish(reactor, begun);
   return reactor;
 }
 

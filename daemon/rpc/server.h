@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/fd.h"
-#include "daemon/rpc/acceptor.h"
+#include "daemon/rpc/connections/acceptor.h"
 #include "daemon/rpc/door.h"
 
 namespace phobos::rpc {

@@ -44,6 +44,29 @@ class Tuner final : public tuner::v1::TunerService::CallbackService {
                             tuner::v1::HelloResponse* response) override {
     return rpc::Hello(door_, context, *request, *response);
   }
+  ServerUnaryReactor* Lookup(CallbackServerContext* context,
+                             const tuner::v1::LookupRequest* request,
+                             tuner::v1::LookupResponse* response) override {
+    return rpc::Lookup(door_, context, *request, *response);
+  }
+  grpc::ServerBidiReactor<tuner::v1::TuneRequest, tuner::v1::TuneEvent>* Tune(
+      CallbackServerContext* context) override {
+    return rpc::Tune(door_, context);
+  }
+  ServerUnaryReactor* Compile(CallbackServerContext* context,
+                              const tuner::v1::CompileRequest* request,
+                              tuner::v1::CompileResponse* response) override {
+    return rpc::Compile(door_, context, *request, *response);
+  }
+  grpc::ServerWriteReactor<tuner::v1::ArtifactChunk>* GetArtifact(
+      CallbackServerContext* context, const tuner::v1::GetArtifactRequest* request) override {
+    return rpc::GetArtifact(door_, context, *request);
+  }
+  ServerUnaryReactor* Cancel(CallbackServerContext* context,
+                             const tuner::v1::CancelRequest* request,
+                             tuner::v1::CancelResponse*) override {
+    return rpc::Cancel(door_, context, *request);
+  }
   ServerUnaryReactor* Adopt(CallbackServerContext* context, const tuner::v1::AdoptRequest*,
                             tuner::v1::AdoptResponse*) override {
     return Refuse(context, "Adopt", "tune here instead");
@@ -60,6 +83,18 @@ class Tuner final : public tuner::v1::TunerService::CallbackService {
 
 class Cache final : public tuner::v1::CacheService::CallbackService {
  public:
+  explicit Cache(Door& door) : door_(door) {}
+
+  ServerUnaryReactor* ListResults(CallbackServerContext* context,
+                                  const tuner::v1::ListResultsRequest* request,
+                                  tuner::v1::ListResultsResponse* response) override {
+    return rpc::ListResults(door_, context, *request, *response);
+  }
+  ServerUnaryReactor* GetResult(CallbackServerContext* context,
+                                const tuner::v1::GetResultRequest* request,
+                                tuner::v1::GetResultResponse* response) override {
+    return rpc::GetResult(door_, context, *request, *response);
+  }
   ServerUnaryReactor* Explain(CallbackServerContext* context, const tuner::v1::ExplainRequest*,
                               tuner::v1::ExplainResponse*) override {
     return Refuse(context, "Explain", "compare the key texts of GetResult");
@@ -91,6 +126,9 @@ class Cache final : public tuner::v1::CacheService::CallbackService {
                             tuner::v1::PinResponse*) override {
     return Refuse(context, "Unpin", "launches take the current generation");
   }
+
+ private:
+  Door& door_;
 };
 
 class Admin final : public tuner::v1::AdminService::CallbackService {
@@ -125,7 +163,7 @@ class Admin final : public tuner::v1::AdminService::CallbackService {
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(Door& door) {
   std::vector<std::unique_ptr<grpc::Service>> services;
   services.push_back(std::make_unique<Tuner>(door));
-  services.push_back(std::make_unique<Cache>());
+  services.push_back(std::make_unique<Cache>(door));
   services.push_back(std::make_unique<Admin>(door));
   return services;
 }

@@ -19,6 +19,26 @@ namespace phobos::rpc {
 grpc::ServerUnaryReactor* Hello(Door& door, grpc::CallbackServerContext* context,
                                 const tuner::v1::HelloRequest& request,
                                 tuner::v1::HelloResponse& response);
+grpc::ServerUnaryReactor* Lookup(Door& door, grpc::CallbackServerContext* context,
+                                 const tuner::v1::LookupRequest& request,
+                                 tuner::v1::LookupResponse& response);
+grpc::ServerBidiReactor<tuner::v1::TuneRequest, tuner::v1::TuneEvent>* Tune(
+    Door& door, grpc::CallbackServerContext* context);
+grpc::ServerUnaryReactor* Compile(Door& door, grpc::CallbackServerContext* context,
+                                  const tuner::v1::CompileRequest& request,
+                                  tuner::v1::CompileResponse& response);
+grpc::ServerWriteReactor<tuner::v1::ArtifactChunk>* GetArtifact(
+    Door& door, grpc::CallbackServerContext* context, const tuner::v1::GetArtifactRequest& request);
+grpc::ServerUnaryReactor* Cancel(Door& door, grpc::CallbackServerContext* context,
+                                 const tuner::v1::CancelRequest& request);
+
+// CacheService.
+grpc::ServerUnaryReactor* ListResults(Door& door, grpc::CallbackServerContext* context,
+                                      const tuner::v1::ListResultsRequest& request,
+                                      tuner::v1::ListResultsResponse& response);
+grpc::ServerUnaryReactor* GetResult(Door& door, grpc::CallbackServerContext* context,
+                                    const tuner::v1::GetResultRequest& request,
+                                    tuner::v1::GetResultResponse& response);
 
 // AdminService.
 grpc::ServerUnaryReactor* GetStatus(Door& door, grpc::CallbackServerContext* context,

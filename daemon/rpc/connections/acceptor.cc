@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/rpc/acceptor.h"
+#include "daemon/rpc/connections/acceptor.h"
 
 #include <fcntl.h>
 #include <grpcpp/server_posix.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/rpc/peer_table.h"
+#include "daemon/rpc/connections/peer_table.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"

@@ -4,8 +4,8 @@
 // other end, and hands each descriptor to gRPC. It counts the open connections of each uid by
 // watching a duplicate of each descriptor for its hang-up. One thread of its own; the methods are
 // for any thread.
-#ifndef PHOBOS_DAEMON_RPC_ACCEPTOR_H_
-#define PHOBOS_DAEMON_RPC_ACCEPTOR_H_
+#ifndef PHOBOS_DAEMON_RPC_CONNECTIONS_ACCEPTOR_H_
+#define PHOBOS_DAEMON_RPC_CONNECTIONS_ACCEPTOR_H_
 
 #include <grpcpp/server.h>
 #include <sys/types.h>
@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/fd.h"
-#include "daemon/rpc/peer_table.h"
+#include "daemon/rpc/connections/peer_table.h"
 
 namespace phobos::rpc {
 
@@ -61,4 +61,4 @@ class Acceptor {
 
 }  // namespace phobos::rpc
 
-#endif  // PHOBOS_DAEMON_RPC_ACCEPTOR_H_
+#endif  // PHOBOS_DAEMON_RPC_CONNECTIONS_ACCEPTOR_H_

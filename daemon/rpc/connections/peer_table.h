@@ -4,8 +4,8 @@
 // what gRPC calls the connection ("fd:9"). Entered before gRPC reads from the descriptor, and
 // overwritten when its number is used again, which cannot be while a call of the old connection
 // lives (a call keeps its transport, and so the descriptor, open). Any thread.
-#ifndef PHOBOS_DAEMON_RPC_PEER_TABLE_H_
-#define PHOBOS_DAEMON_RPC_PEER_TABLE_H_
+#ifndef PHOBOS_DAEMON_RPC_CONNECTIONS_PEER_TABLE_H_
+#define PHOBOS_DAEMON_RPC_CONNECTIONS_PEER_TABLE_H_
 
 #include <sys/types.h>
 
@@ -41,4 +41,4 @@ class PeerTable {
 
 }  // namespace phobos::rpc
 
-#endif  // PHOBOS_DAEMON_RPC_PEER_TABLE_H_
+#endif  // PHOBOS_DAEMON_RPC_CONNECTIONS_PEER_TABLE_H_

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "daemon/engine/list.h"
+#include "daemon/error/error.h"
+
+namespace phobos::engine {
+namespace {
+
+constexpr int kAsideThreads = 8;
+
+std::string ExtensionOf(const std::string& file) {
+  const size_t dot = file.rfind('.');
+  return dot == std::string::npos ? "" : file.substr(dot + 1);
+}
+
+absl::Status WhyNotCompiled(const compiler::v1::Variant& variant, const std::string& kernel) {
+  const bool is_race = variant.status() == compiler::v1::VARIANT_STATUS_RACE;
+  const bool is_error = variant.status() == compiler::v1::VARIANT_STATUS_COMPILE_ERROR;
+  const absl::Status status =
+      error::Make(absl::StatusCode::kFailedPrecondition,
+                  is_race    ? tuner::v1::ERROR_REASON_RACE
+                  : is_error ? tuner::v1::ERROR_REASON_BAD_SOURCE
+                             : tuner::v1::ERROR_REASON_BAD_ARGUMENT,
+                  is_race && variant.reason().empty() ? variant.race_detail() : variant.reason());
+  return error::About(status, tuner::v1::ERROR_REASON_UNSPECIFIED, kernel, "");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(Parts parts) {
+  std::unique_ptr<Engine> engine(new Engine);
+  engine->runner_ = std::move(parts.runner);
+  std::vector<std::string> chips;
+  for (std::unique_ptr<worker::Supervisor>& worker : parts.workers) {
+    absl::StatusOr<tuner::v1::Device> device = worker->Describe();
+    if (!device.ok()) {
+      engine->unavailable_.emplace_back(device.status().message());
+      continue;
+    }
+    chips.push_back(device->chip());
+    engine->devices_.push_back(*std::move(device));
+    engine->workers_.push_back(std::move(worker));
+  }
+  if (engine->devices_.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no device can be used: ", absl::StrJoin(engine->unavailable_, "; ")));
+  }
+  ASSIGN_OR_RETURN(engine->chips_, Chips::Open(parts.cache_dir, chips, parts.open_results));
+  engine->kernels_ = std::make_unique<Kernels>(*engine->runner_);
+  engine->finder_ = std::make_unique<Finder>(engine->devices_, *engine->kernels_, *engine->chips_,
+                                             *engine->runner_);
+  engine->copies_ = std::make_unique<tuner::CopyPool>(parts.copy_bytes);
+  engine->segments_ = parts.segments;
+  std::vector<Tunes::Bench> benches;
+  for (size_t i = 0; i < engine->devices_.size(); ++i) {
+    benches.push_back({&engine->devices_[i], engine->workers_[i].get()});
+  }
+  parts.settings.copy_bytes = parts.copy_bytes;
+  engine->tunes_ = std::make_unique<Tunes>(std::move(parts.settings), std::move(benches),
+                                           *engine->kernels_, *engine->chips_, *engine->finder_,
+                                           *engine->runner_, *parts.segments, *engine->copies_);
+  engine->aside_ = std::make_unique<TaskPool>(kAsideThreads);
+  return engine;
+}
+
+Engine::~Engine() {
+  aside_.reset();
+  tunes_.reset();
+}
+
+void Engine::FillStatus(tuner::v1::GetStatusResponse& status) {
+  status.set_compiler_fingerprint(compiler_fingerprint());
+  status.set_segment_bytes(segments_->bytes());
+  status.set_lookups(finder_->lookups());
+  status.set_hits(finder_->hits());
+  status.set_tunes(tunes_->finished());
+  tunes_->FillStatus(status);
+  chips_->FillStatus(status);
+}
+
+void Engine::Lookup(const tuner::v1::LookupRequest& request,
+                    std::function<void(absl::StatusOr<Finder::AnswerPtr>)> done) {
+  aside_->Add([this, request, done = std::move(done)] { done(finder_->Lookup(request)); });
+}
+
+void Engine::Compile(const tuner::v1::CompileRequest& request,
+                     std::function<void(absl::StatusOr<tuner::v1::CompileResponse>)> done) {
+  aside_->Add([this, request, done = std::move(done)] { done(CompileNow(request)); });
+}
+
+absl::StatusOr<tuner::v1::CompileResponse> Engine::CompileNow(
+    const tuner::v1::CompileRequest& request) {
+  ASSIGN_OR_RETURN(const tuner::v1::Device* device, finder_->DeviceOf(request.device_uuid()));
+  Chip& chip = *chips_->Find(device->chip());
+  ASSIGN_OR_RETURN(const KernelPtr kernel, kernels_->Resolve(request.kernel(), *chip.results));
+  tuner::v1::CompileResponse response;
+  if (kernel == nullptr) {
+    response.mutable_need_source();
+    return response;
+  }
+  const compiler::v1::KernelDescription& description = kernel->description;
+  const int index = request.variant();
+  if (index < 0 || index >= description.variants_size()) {
+    return error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
+                       absl::StrCat("kernel ", description.kernel(), " has the variants 0..",
+                                    description.variants_size() - 1, ", not ", index));
+  }
+  ASSIGN_OR_RETURN(const compile::CompiledVariant compiled,
+                   runner_->CompileOne(kernel->source, description, index, chip.name, *chip.results,
+                                       chip.artifacts));
+  if (compiled.variant.status() != compiler::v1::VARIANT_STATUS_COMPILED) {
+    return WhyNotCompiled(compiled.variant, description.kernel());
+  }
+  tuner::v1::Compiled& answer = *response.mutable_compiled();
+  *answer.mutable_plan() = MakePlan(description, index, compiled, chip.name);
+  answer.set_race_verdict(compiled.variant.race_verdict());
+  answer.set_race_detail(compiled.variant.race_detail());
+  if (request.want_description()) *answer.mutable_description() = description;
+  return response;
+}
+
+absl::StatusOr<std::string> Engine::FindArtifact(const tuner::v1::GetArtifactRequest& request) {
+  Chip* chip = chips_->Find(request.chip());
+  if (chip == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("no artifacts of chip '", request.chip(), "' are here"));
+  }
+  return chip->artifacts.Find(request.digest(), ExtensionOf(request.file()));
+}
+
+void Engine::ListResults(const tuner::v1::ListResultsRequest& request,
+                         std::function<void(absl::StatusOr<tuner::v1::ListResultsResponse>)> done) {
+  aside_->Add([this, request, done = std::move(done)] {
+    done(engine::ListResults(*chips_, request, compiler_fingerprint()));
+  });
+}
+
+void Engine::GetResult(const tuner::v1::GetResultRequest& request,
+                       std::function<void(absl::StatusOr<tuner::v1::Result>)> done) {
+  aside_->Add(
+      [this, request, done = std::move(done)] { done(engine::GetResult(*chips_, request)); });
+}
+
+}  // namespace phobos::engine

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/join/run.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/error/error.h"
+
+namespace phobos::engine {
+namespace {
+
+// Compilers of other jobs pause from Begin until this goes.
+class Paused {
+ public:
+  explicit Paused(compile::Runner& runner) : runner_(runner) {}
+  ~Paused() {
+    if (has_begun_) runner_.Resume();
+  }
+  Paused(const Paused&) = delete;
+  Paused& operator=(const Paused&) = delete;
+
+  void Begin() {
+    if (!std::exchange(has_begun_, true)) runner_.Pause();
+  }
+
+ private:
+  compile::Runner& runner_;
+  bool has_begun_ = false;
+};
+
+// The host chip is what compilers run on.
+bool IsHost(const tuner::v1::Device& device) { return device.uuid() == "host"; }
+
+tuner::Spec SpecOf(const Subject& subject, const Job::Inputs& inputs) {
+  tuner::Spec spec;
+  spec.description = subject.kernel->description;
+  spec.extents.assign(inputs.open.extents().begin(), inputs.open.extents().end());
+  spec.scalars.assign(inputs.open.scalars().begin(), inputs.open.scalars().end());
+  spec.grids = inputs.grids;
+  spec.options = subject.options;
+  return spec;
+}
+
+void Identify(const Subject& subject, const Job::Inputs& inputs, tuner::v1::Result& result) {
+  result.set_kernel(subject.key.kernel);
+  result.set_source_digest(subject.key.source_digest);
+  for (const auto& [name, value] : subject.key.values) {
+    tuner::v1::Extent& extent = *result.add_key();
+    extent.set_name(name);
+    extent.set_value(value);
+  }
+  *result.mutable_extents() = inputs.open.extents();
+  *result.mutable_device() = subject.device;
+  *result.mutable_options() = subject.options;
+  result.set_compiler_fingerprint(inputs.space->compiler_fingerprint);
+  result.set_asked_by(absl::StrCat("uid ", inputs.asked_by.uid, " pid ", inputs.asked_by.pid));
+  result.set_key_digest(subject.key.digest);
+  result.set_key_text(subject.key.text);
+}
+
+absl::Status WithVariants(const absl::Status& status,
+                          const std::vector<tuner::v1::VariantResult>& failed) {
+  if (failed.empty()) return status;
+  tuner::v1::ErrorDetail detail = error::DetailOf(status);
+  detail.set_reason(tuner::v1::ERROR_REASON_NO_WINNER);
+  detail.clear_variants();
+  for (const tuner::v1::VariantResult& variant : failed) *detail.add_variants() = variant;
+  return error::Attach(status, detail);
+}
+
+}  // namespace
+
+absl::StatusOr<tuner::v1::Result> MeasureOn(worker::Worker& worker, compile::Runner& runner,
+                                            const TuneFunction& tune,
+                                            const tuner::Measuring& measuring,
+                                            const Subject& subject, const Job::Inputs& inputs,
+                                            const tuner::ProgressSink& progress,
+                                            tuner::StopToken stop) {
+  Paused paused(runner);
+  const auto watch = [&](const tuner::v1::Progress& news) {
+    const bool is_timed =
+        news.phase() == tuner::v1::PHASE_WARM_UP || news.phase() == tuner::v1::PHASE_TIMING;
+    if (is_timed && IsHost(subject.device)) paused.Begin();
+    progress(news);
+  };
+  std::vector<tuner::v1::VariantResult> failed;
+  absl::StatusOr<tuner::v1::Result> result =
+      tune(SpecOf(subject, inputs), *inputs.space, *inputs.arguments, worker, measuring, watch,
+           stop, &failed);
+  if (!result.ok()) return WithVariants(result.status(), failed);
+  result->clear_key();
+  Identify(subject, inputs, *result);
+  return result;
+}
+
+}  // namespace phobos::engine

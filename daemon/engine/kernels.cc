@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/kernels.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/digest.h"
+#include "base/status_macros.h"
+#include "daemon/error/error.h"
+
+namespace phobos::engine {
+namespace {
+
+// The kind under which texts are remembered. On disk: do not change.
+constexpr char kSourceKind[] = "source";
+
+// Texts and descriptions kept in memory.
+constexpr size_t kRecentBytes = 2 << 20;
+
+absl::Status BadArgument(const std::string& message) {
+  return error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
+                     message);
+}
+
+int BytesOf(compiler::v1::DType dtype) {
+  switch (dtype) {
+    case compiler::v1::DTYPE_I8:
+    case compiler::v1::DTYPE_U8:
+    case compiler::v1::DTYPE_BOOL:
+      return 1;
+    case compiler::v1::DTYPE_F16:
+    case compiler::v1::DTYPE_BF16:
+    case compiler::v1::DTYPE_I16:
+    case compiler::v1::DTYPE_U16:
+      return 2;
+    case compiler::v1::DTYPE_F32:
+    case compiler::v1::DTYPE_I32:
+    case compiler::v1::DTYPE_U32:
+      return 4;
+    case compiler::v1::DTYPE_F64:
+    case compiler::v1::DTYPE_I64:
+    case compiler::v1::DTYPE_U64:
+      return 8;
+    default:
+      return 0;  // a type of a later compiler
+  }
+}
+
+size_t SizeOf(const Kernel& kernel) {
+  return kernel.source.text.size() + kernel.description.SpaceUsedLong();
+}
+
+}  // namespace
+
+absl::StatusOr<KernelPtr> Kernels::Resolve(const tuner::v1::KernelRef& ref,
+                                           cache::ResultStore& store) {
+  const std::string name = absl::StrCat(ref.text_digest(), " ", ref.kernel());
+  if (KernelPtr known = Recent(name); known != nullptr) return known;
+  auto kernel = std::make_shared<Kernel>();
+  kernel->source.file_name = ref.file_name();
+  kernel->source.kernel = ref.kernel();
+  if (!ref.source_text().empty()) {
+    if (Sha256Hex(ref.source_text()) != ref.text_digest()) {
+      return BadArgument("text_digest is not the SHA-256 of source_text");
+    }
+    kernel->source.text = ref.source_text();
+  } else {
+    ASSIGN_OR_RETURN(std::optional<std::string> text, store.Recall(kSourceKind, ref.text_digest()));
+    if (!text.has_value()) return nullptr;
+    kernel->source.text = *std::move(text);
+  }
+  absl::StatusOr<compiler::v1::KernelDescription> description =
+      runner_.Describe(kernel->source, store);
+  if (!description.ok()) {
+    return error::About(description.status(), tuner::v1::ERROR_REASON_BAD_SOURCE, ref.kernel(), "");
+  }
+  kernel->description = *std::move(description);
+  if (!ref.source_text().empty()) {
+    RETURN_IF_ERROR(store.Remember(kSourceKind, ref.text_digest(), ref.source_text()));
+  }
+  Keep(name, kernel);
+  return kernel;
+}
+
+KernelPtr Kernels::Recent(const std::string& name) {
+  const absl::MutexLock lock(&mutex_);
+  const auto found = recent_.find(name);
+  return found == recent_.end() ? nullptr : found->second;
+}
+
+void Kernels::Keep(const std::string& name, const KernelPtr& kernel) {
+  const absl::MutexLock lock(&mutex_);
+  if (!recent_.emplace(name, kernel).second) return;
+  order_.push_back(name);
+  bytes_ += SizeOf(*kernel);
+  while (bytes_ > kRecentBytes && order_.size() > 1) {
+    const auto oldest = recent_.find(order_.front());
+    bytes_ -= SizeOf(*oldest->second);
+    recent_.erase(oldest);
+    order_.pop_front();
+  }
+}
+
+absl::Status CheckExtents(const compiler::v1::KernelDescription& description,
+                          absl::Span<const tuner::v1::Extent> extents) {
+  for (const std::string& name : description.extents()) {
+    const int64_t given = std::count_if(extents.begin(), extents.end(),
+                                        [&](const auto& extent) { return extent.name() == name; });
+    if (given != 1) {
+      return BadArgument(absl::StrCat("extent ", name, " of kernel ", description.kernel(),
+                                      " is given ", given, " times; send each extent once"));
+    }
+  }
+  if (static_cast<int>(extents.size()) != description.extents_size()) {
+    return BadArgument(absl::StrCat("kernel ", description.kernel(), " has the extents ",
+                                    absl::StrJoin(description.extents(), ", "), "; ",
+                                    extents.size(), " are given"));
+  }
+  for (const tuner::v1::Extent& extent : extents) {
+    if (extent.value() < 0) {
+      return BadArgument(absl::StrCat("extent ", extent.name(), " is negative"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckScalars(const compiler::v1::KernelDescription& description,
+                          absl::Span<const tuner::v1::Scalar> scalars) {
+  size_t expected = 0;
+  for (const compiler::v1::Parameter& parameter : description.parameters()) {
+    if (parameter.is_tensor()) continue;
+    ++expected;
+    const size_t bytes = BytesOf(parameter.dtype());
+    const int64_t fitting = std::count_if(scalars.begin(), scalars.end(), [&](const auto& scalar) {
+      return scalar.name() == parameter.name() && scalar.bits().size() == bytes;
+    });
+    if (fitting != 1) {
+      return BadArgument(absl::StrCat("scalar ", parameter.name(), " of kernel ",
+                                      description.kernel(), " must be given once, in ", bytes,
+                                      " bytes"));
+    }
+  }
+  if (scalars.size() != expected) {
+    return BadArgument(absl::StrCat("kernel ", description.kernel(), " has ", expected,
+                                    " scalar parameters; ", scalars.size(), " are given"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> TensorBytes(const compiler::v1::Parameter& parameter,
+                                    absl::Span<const tuner::v1::Extent> extents) {
+  int64_t bytes = BytesOf(parameter.dtype());
+  for (const compiler::v1::Dimension& dimension : parameter.dims()) {
+    int64_t side = dimension.literal();
+    if (!dimension.extent().empty()) {
+      side = std::find_if(extents.begin(), extents.end(), [&](const auto& extent) {
+               return extent.name() == dimension.extent();
+             })->value();
+    }
+    if (__builtin_mul_overflow(bytes, side, &bytes) || bytes > (int64_t{1} << 62)) {
+      return BadArgument(absl::StrCat("tensor ", parameter.name(), " has more than 2^62 bytes"));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace phobos::engine

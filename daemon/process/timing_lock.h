@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TimingLock: only one process of this machine times kernels on a card at once, whichever daemon or
+// user it belongs to. The kernel frees it when its holder dies. Held from the first check to the
+// end of timing, never for compiling or waiting. Movable, one owner.
+#ifndef PHOBOS_DAEMON_PROCESS_TIMING_LOCK_H_
+#define PHOBOS_DAEMON_PROCESS_TIMING_LOCK_H_
+
+#include <atomic>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/fd.h"
+
+namespace phobos::process {
+
+class TimingLock {
+ public:
+  // Waits for the lock of `card_uuid`. It is a flock on a file in `folder` (/run/phobos/locks)
+  // where that exists, else the name of an abstract Unix socket; where neither can be had the lock
+  // is none and kind() says so. Cancelled: `stop` became true meanwhile.
+  static absl::StatusOr<TimingLock> Take(const std::string& folder, const std::string& card_uuid,
+                                         const std::atomic<bool>& stop);
+
+  // "flock", "abstract" or "none".
+  const std::string& kind() const { return kind_; }
+
+ private:
+  TimingLock(Fd fd, std::string kind) : fd_(std::move(fd)), kind_(std::move(kind)) {}
+  Fd fd_;
+  std::string kind_;
+};
+
+inline constexpr char kLockFolder[] = "/run/phobos/locks";
+
+}  // namespace phobos::process
+
+#endif  // PHOBOS_DAEMON_PROCESS_TIMING_LOCK_H_

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cache/sqlite_store.h"
+#include "daemon/error/error.h"
+#include "tests/daemon/engine/engines.h"
+
+namespace phobos::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class EngineTest : public ::testing::Test, public EngineFixture {
+ protected:
+  void Begin() {
+    Start();
+    Introduce();
+  }
+  void TuneAt(int64_t n, const std::string& text = kSource) {
+    TuningCaller caller(*this, 1);
+    const absl::Status status = caller.Run(OpenFor(n, text));
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  absl::StatusOr<tuner::v1::CompileResponse> Compile(int variant) {
+    tuner::v1::CompileRequest request;
+    *request.mutable_kernel() = OpenFor(16).kernel();
+    request.set_variant(variant);
+    return Await<tuner::v1::CompileResponse>(
+        [&](auto done) { engine->Compile(request, std::move(done)); });
+  }
+  absl::StatusOr<tuner::v1::ListResultsResponse> List(
+      const tuner::v1::ListResultsRequest& request) {
+    return Await<tuner::v1::ListResultsResponse>(
+        [&](auto done) { engine->ListResults(request, std::move(done)); });
+  }
+  absl::StatusOr<tuner::v1::Result> Get(const std::string& digest, int64_t generation = 0) {
+    tuner::v1::GetResultRequest request;
+    request.set_key_digest(digest);
+    request.set_generation(generation);
+    return Await<tuner::v1::Result>(
+        [&](auto done) { engine->GetResult(request, std::move(done)); });
+  }
+};
+
+TEST_F(EngineTest, LookupAsksForTheSourceOnce) {
+  Start();
+  const tuner::v1::LookupRequest request = LookupFor(16);
+  absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(request);
+  ASSERT_TRUE(response.ok());
+  EXPECT_TRUE(response->has_need_source());
+  Introduce();
+  response = Lookup(request);
+  ASSERT_TRUE(response.ok());
+  ASSERT_TRUE(response->has_miss());
+  EXPECT_EQ(response->miss().key(), "N=16");
+  EXPECT_FALSE(response->miss().has_description());
+}
+
+TEST_F(EngineTest, LookupHitsWhatWasTuned) {
+  Begin();
+  TuneAt(16);
+  tuner::v1::LookupRequest request = LookupFor(16);
+  request.set_want_description(true);
+  request.set_want_result(true);
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  const tuner::v1::Hit& hit = response->hit();
+  EXPECT_EQ(hit.generation(), 1);
+  EXPECT_EQ(hit.substitution(), "");
+  EXPECT_EQ(hit.plan().variant(), 1);
+  EXPECT_EQ(hit.plan().settings(0).int_value(), 512);
+  EXPECT_EQ(hit.plan().chip(), "x86-64-v3");
+  EXPECT_EQ(hit.plan().threads(), 256);
+  EXPECT_THAT(hit.plan().slots(), ElementsAre("x", "y", "out", "alpha", "extent:N"));
+  EXPECT_EQ(hit.result().best_ns(), 1000);
+  EXPECT_EQ(hit.description().kernel(), "add");
+  EXPECT_TRUE(Lookup(LookupFor(17))->has_miss());
+}
+
+TEST_F(EngineTest, AnswersAreReadyUntilSomethingIsKept) {
+  Begin();
+  const tuner::v1::LookupRequest request = LookupFor(16);
+  ASSERT_TRUE(Lookup(request)->has_miss());
+  ASSERT_NE(engine->RecentLookup(request), nullptr);
+  EXPECT_TRUE(engine->RecentLookup(request)->has_miss());
+  TuneAt(16);
+  EXPECT_EQ(engine->RecentLookup(request), nullptr);
+  ASSERT_TRUE(Lookup(request)->has_hit());
+  ASSERT_NE(engine->RecentLookup(request), nullptr);
+  EXPECT_EQ(engine->RecentLookup(request)->hit().generation(), 1);
+  tuner::v1::Open force = OpenFor(16);
+  force.set_newer_than_generation(1);
+  ASSERT_TRUE(TuningCaller(*this, 1).Run(force).ok());
+  EXPECT_EQ(engine->RecentLookup(request), nullptr);
+  EXPECT_EQ(Lookup(request)->hit().generation(), 2);
+}
+
+TEST_F(EngineTest, AReadyAnswerWhoseArtifactIsGoneIsMadeAgain) {
+  Begin();
+  TuneAt(16);
+  const tuner::v1::LookupRequest request = LookupFor(16);
+  const std::string path = Lookup(request)->hit().plan().artifact_path();
+  ASSERT_NE(engine->RecentLookup(request), nullptr);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_EQ(engine->RecentLookup(request), nullptr);
+  EXPECT_EQ(Lookup(request)->hit().plan().artifact_path(), path);
+  EXPECT_EQ(access(path.c_str(), F_OK), 0);
+}
+
+TEST_F(EngineTest, AWinnerThatIsNoLongerToBeHadIsReplacedBySayingWhy) {
+  Begin();
+  TuneAt(16);
+  runner->racy_variant = 1;
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(LookupFor(16));
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->hit().plan().variant(), 0);
+  EXPECT_THAT(response->hit().substitution(), HasSubstr("variant 1"));
+}
+
+TEST_F(EngineTest, AWinnerThatExtentsForbidIsReplaced) {
+  Begin();
+  Introduce("no key");  // N is then an extent outside the key
+  TuneAt(16, "no key");
+  const absl::StatusOr<tuner::v1::LookupResponse> response =
+      Lookup(LookupFor(int64_t{1} << 32, "no key"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  // Variant 1 has 32-bit offsets; 0 has 64-bit ones in that kernel.
+  EXPECT_EQ(response->hit().plan().variant(), 0);
+  EXPECT_THAT(response->hit().substitution(), HasSubstr("32-bit"));
+}
+
+TEST_F(EngineTest, ConditionsOverScalarsAreNotALookupsBusiness) {
+  Begin();
+  Introduce("assume alpha");
+  TuneAt(16, "assume alpha");
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(LookupFor(16, "assume alpha"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->hit().plan().variant(), 1);
+}
+
+TEST_F(EngineTest, BadLookupsAreRefused) {
+  Begin();
+  tuner::v1::LookupRequest request = LookupFor(16);
+  request.set_device_uuid("GPU-7");
+  EXPECT_EQ(Lookup(request).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(Lookup(request).status().message()), HasSubstr("host"));
+  request = LookupFor(16);
+  request.clear_extents();
+  EXPECT_EQ(Lookup(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request = LookupFor(16);
+  *request.add_extents() = request.extents(0);
+  EXPECT_EQ(Lookup(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request = LookupFor(-1);
+  EXPECT_EQ(Lookup(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request = LookupFor(16, "other");
+  request.mutable_kernel()->set_source_text("not that text");
+  EXPECT_EQ(Lookup(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(EngineTest, SourcesAndResultsOutliveTheEngine) {
+  open_results = cache::OpenSqliteStore;
+  Begin();
+  TuneAt(16);
+  engine.reset();
+  Start();
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(LookupFor(16));
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_TRUE(response->has_hit());
+  EXPECT_EQ(response->hit().generation(), 1);
+  EXPECT_EQ(runner->compiles, 0);
+}
+
+TEST_F(EngineTest, CompileGivesOneVariant) {
+  Start();
+  EXPECT_TRUE(Compile(0)->has_need_source());
+  Introduce();
+  const absl::StatusOr<tuner::v1::CompileResponse> response = Compile(0);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->compiled().plan().variant(), 0);
+  EXPECT_EQ(Compile(3).status().code(), absl::StatusCode::kInvalidArgument);
+  runner->racy_variant = 0;
+  const absl::Status racy = Compile(0).status();
+  EXPECT_EQ(racy.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(error::DetailOf(racy).reason(), tuner::v1::ERROR_REASON_RACE);
+  EXPECT_THAT(std::string(racy.message()), HasSubstr("blocks 0 and 1"));
+}
+
+TEST_F(EngineTest, ListsAllChipsNewestFirstPageByPage) {
+  tuner::v1::Device gpu = HostDevice();
+  gpu.set_uuid("GPU-1");
+  gpu.set_chip("sm_90");
+  devices = {gpu, HostDevice()};
+  absl::Time now = absl::FromUnixSeconds(1000);
+  settings.now = [&] { return now; };
+  Start();
+  for (const char* device : {"GPU-1", "host"}) {
+    tuner::v1::LookupRequest request = LookupFor(16);
+    request.set_device_uuid(device);
+    request.mutable_kernel()->set_source_text(kSource);
+    ASSERT_TRUE(Lookup(request).ok());
+  }
+  for (int i = 0; i < 5; ++i) {
+    tuner::v1::Open open = OpenFor(16 + i);
+    open.set_device_uuid(i % 3 == 0 ? "GPU-1" : "host");
+    TuningCaller caller(*this, 1);
+    ASSERT_TRUE(caller.Run(open).ok());
+    now += absl::Seconds(1);
+  }
+  std::vector<std::string> keys;
+  tuner::v1::ListResultsRequest request;
+  request.set_page_size(2);
+  int pages = 0;
+  do {
+    const absl::StatusOr<tuner::v1::ListResultsResponse> page = List(request);
+    ASSERT_TRUE(page.ok()) << page.status();
+    EXPECT_LE(page->results_size(), 2);
+    for (const tuner::v1::ResultSummary& row : page->results()) {
+      keys.push_back(row.chip() + " " + row.key());
+    }
+    request.set_page_token(page->next_page_token());
+    ++pages;
+  } while (!request.page_token().empty() && pages < 10);
+  EXPECT_THAT(keys, ElementsAre("x86-64-v3 N=20", "sm_90 N=19", "x86-64-v3 N=18", "x86-64-v3 N=17",
+                                "sm_90 N=16"));
+  request.clear_page_token();
+  request.mutable_filter()->set_chip("sm_90");
+  EXPECT_EQ(List(request)->results_size(), 2);
+  request.set_page_token("not one of ours");
+  EXPECT_EQ(List(request).status().code(), absl::StatusCode::kInvalidArgument);
+  request.set_page_size(1001);
+  EXPECT_EQ(List(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(EngineTest, GetResultByPrefix) {
+  Begin();
+  TuneAt(16);
+  TuneAt(32);
+  const absl::StatusOr<tuner::v1::ListResultsResponse> list = List({});
+  ASSERT_EQ(list->results_size(), 2);
+  const std::string digest = list->results(0).key_digest();
+  const absl::StatusOr<tuner::v1::Result> result = Get(digest.substr(0, 12));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->key_digest(), digest);
+  EXPECT_EQ(result->generation(), 1);
+  EXPECT_TRUE(Get(digest, 1).ok());
+  EXPECT_EQ(Get(digest, 2).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Get("abc").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Get("ffffffffffffffff").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(EngineTest, StatusTellsWhatIsThere) {
+  Begin();
+  TuneAt(16);
+  ASSERT_TRUE(Lookup(LookupFor(16)).ok());
+  tuner::v1::GetStatusResponse status;
+  engine->FillStatus(status);
+  EXPECT_EQ(status.compiler_fingerprint(), "fake compiler 1");
+  ASSERT_EQ(status.workers_size(), 1);
+  EXPECT_EQ(status.workers(0).device().uuid(), "host");
+  ASSERT_EQ(status.caches_size(), 1);
+  EXPECT_EQ(status.caches(0).results(), 1);
+  EXPECT_EQ(status.tunes(), 1);
+  EXPECT_EQ(status.lookups(), 2);
+  EXPECT_EQ(status.hits(), 1);
+}
+
+TEST_F(EngineTest, NeedsADevice) {
+  devices.clear();
+  Engine::Parts parts;
+  parts.runner = std::make_unique<FakeRunner>(folder->path());
+  EXPECT_EQ(Engine::Start(std::move(parts)).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace phobos::engine

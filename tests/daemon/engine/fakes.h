@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In-memory stand-ins for what the engine stands on: a compiler that "compiles" any text, a worker
+// that is never asked for anything, a tune that a test scripts, and a sink that remembers what it
+// was told. For tests only.
+#ifndef PHOBOS_TESTS_DAEMON_ENGINE_FAKES_H_
+#define PHOBOS_TESTS_DAEMON_ENGINE_FAKES_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/digest.h"
+#include "daemon/compile/runner.h"
+#include "daemon/engine/join/job.h"
+#include "daemon/worker/supervisor.h"
+#include "proto/phobos/tuner/v1/tuner.pb.h"
+
+namespace phobos::engine {
+
+// A folder that goes with the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    path_ = ::testing::TempDir() + "/engine-XXXXXX";
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline constexpr char kSource[] = "the text of kernel add";
+
+inline tuner::v1::Device HostDevice() {
+  tuner::v1::Device device;
+  device.set_uuid("host");
+  device.set_chip("x86-64-v3");
+  device.set_card_name("Some CPU, 2 threads");
+  device.set_driver("6.1");
+  return device;
+}
+
+// add(x: f32[N], y: f32[N], out: f32[N], alpha: f32), BLOCK in {256, 512, 1024}; variant 2 is
+// excluded by the space.
+inline compiler::v1::KernelDescription AddDescription(const std::string& text = kSource) {
+  compiler::v1::KernelDescription description;
+  description.set_kernel("add");
+  description.set_canonical_source(text);
+  description.set_source_digest(Sha256Hex(text));
+  for (const char* name : {"x", "y", "out"}) {
+    compiler::v1::Parameter& parameter = *description.add_parameters();
+    parameter.set_name(name);
+    parameter.set_dtype(compiler::v1::DTYPE_F32);
+    parameter.set_is_tensor(true);
+    parameter.add_dims()->set_extent("N");
+    parameter.set_is_written(parameter.name() == "out");
+    parameter.set_is_read(parameter.name() != "out");
+  }
+  compiler::v1::Parameter& alpha = *description.add_parameters();
+  alpha.set_name("alpha");
+  alpha.set_dtype(compiler::v1::DTYPE_F32);
+  description.add_extents("N");
+  description.add_key("N");
+  for (int i = 0; i < 3; ++i) {
+    compiler::v1::VariantSettings& variant = *description.add_variants();
+    variant.set_index(i);
+    variant.set_threads(256);
+    variant.set_index_bits(32);
+    compiler::v1::Constant& block = *variant.add_settings();
+    block.set_name("BLOCK");
+    block.set_int_value(256 << i);
+  }
+  description.mutable_variants(2)->set_excluded_reason("BLOCK >= 1024");
+  description.set_grid_dims_used(1);
+  return description;
+}
+
+// "Compiles" at once; counts what it was asked.
+class FakeRunner : public compile::Runner {
+ public:
+  explicit FakeRunner(std::string artifact_folder) : folder_(std::move(artifact_folder)) {}
+
+  const std::string& fingerprint() const override { return fingerprint_; }
+
+  absl::StatusOr<compiler::v1::KernelDescription> Describe(const compile::Source& source,
+                                                           cache::ResultStore&) override {
+    ++describes;
+    if (source.text.find("syntax error") != std::string::npos) {
+      return absl::InvalidArgumentError("file.py:1:1: syntax error");
+    }
+    compiler::v1::KernelDescription description = AddDescription(source.text);
+    if (source.text == "no key") {
+      description.clear_key();
+      description.mutable_variants(0)->set_index_bits(64);
+    }
+    if (source.text == "assume alpha") {  // alpha == 0
+      compiler::v1::Condition& condition = *description.add_conditions();
+      condition.set_is_assumption(true);
+      compiler::v1::ConditionOp& name = *condition.add_program();
+      name.set_code(compiler::v1::ConditionOp::PUSH_NAME);
+      name.set_name("alpha");
+      condition.add_program()->set_code(compiler::v1::ConditionOp::PUSH_INT);
+      condition.add_program()->set_code(compiler::v1::ConditionOp::EQ);
+    }
+    return description;
+  }
+
+  absl::StatusOr<compile::CompiledSpace> CompileAll(
+      const compile::Source& source, const compiler::v1::KernelDescription& description,
+      const std::string&, cache::ResultStore&, cache::ArtifactStore&) override {
+    ++compiles;
+    if (before_compile) before_compile();
+    if (source.text.find("compiler breaks") != std::string::npos) {
+      return absl::InternalError("the compiler broke");
+    }
+    compile::CompiledSpace space;
+    space.compiler_fingerprint = fingerprint_;
+    for (int i = 0; i < description.variants_size(); ++i) space.variants.push_back(Variant(i));
+    return space;
+  }
+
+  absl::StatusOr<compile::CompiledVariant> CompileOne(const compile::Source&,
+                                                      const compiler::v1::KernelDescription&,
+                                                      int variant, const std::string&,
+                                                      cache::ResultStore&,
+                                                      cache::ArtifactStore&) override {
+    ++single_compiles;
+    return Variant(variant);
+  }
+
+  void Pause() override { ++paused; }
+  void Resume() override { --paused; }
+
+  compile::CompiledVariant Variant(int index) const {
+    compile::CompiledVariant compiled;
+    compiled.variant.set_index(index);
+    if (index == racy_variant) {
+      compiled.variant.set_status(compiler::v1::VARIANT_STATUS_RACE);
+      compiled.variant.set_race_detail("blocks 0 and 1 write out[0]");
+      return compiled;
+    }
+    compiled.variant.set_status(compiler::v1::VARIANT_STATUS_COMPILED);
+    compiled.artifact_path = folder_ + "/" + std::to_string(index) + ".so";
+    std::ofstream(compiled.artifact_path) << "artifact";
+    return compiled;
+  }
+
+  std::atomic<int> describes{0};
+  std::atomic<int> compiles{0};
+  std::atomic<int> single_compiles{0};
+  std::atomic<int> paused{0};
+  std::atomic<int> racy_variant{-1};
+  std::function<void()> before_compile;  // set before the engine starts
+
+ private:
+  const std::string folder_;
+  const std::string fingerprint_ = "fake compiler 1";
+};
+
+// A device that is there and does nothing; tunes in these tests do not ask it.
+class FakeSupervisor : public worker::Supervisor {
+ public:
+  explicit FakeSupervisor(tuner::v1::Device device) : device_(std::move(device)) {}
+
+  absl::StatusOr<tuner::v1::Device> Describe() override { return device_; }
+  absl::Status Begin(const worker::JobSetup&, const std::vector<worker::SharedMemory>&) override {
+    return absl::OkStatus();
+  }
+  absl::Status Load(const worker::VariantSetup&) override { return absl::OkStatus(); }
+  absl::StatusOr<worker::CheckOutcome> Check(int, uint64_t) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<int64_t> WarmUp(const std::vector<int>&, absl::Duration) override { return 0; }
+  absl::StatusOr<worker::RoundOutcome> Round(const std::vector<int>&, bool) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status End() override { return absl::OkStatus(); }
+  void EndIfIdle() override {}
+  void Stop() override {}
+  pid_t pid() const override { return 0; }
+  std::string state() const override { return "off"; }
+  int64_t deaths() const override { return 0; }
+
+ private:
+  const tuner::v1::Device device_;
+};
+
+// Remembers its events. Any thread.
+class RecordingSink : public Sink {
+ public:
+  void Send(const tuner::v1::TuneEvent& event) override {
+    const absl::MutexLock lock(&mutex_);
+    EXPECT_FALSE(closed_) << "an event after the end: " << event.ShortDebugString();
+    events_.push_back(event);
+  }
+  void Close(const absl::Status& status) override {
+    const absl::MutexLock lock(&mutex_);
+    EXPECT_FALSE(closed_) << "a second end: " << status;
+    closed_ = true;
+    status_ = status;
+  }
+
+  std::vector<tuner::v1::TuneEvent> events() const {
+    const absl::MutexLock lock(&mutex_);
+    return events_;
+  }
+  bool is_closed() const {
+    const absl::MutexLock lock(&mutex_);
+    return closed_;
+  }
+  absl::Status status() const {
+    const absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
+  // The last event of that kind; blocks until there is one, or until the end. An empty event: it
+  // ended without.
+  tuner::v1::TuneEvent Wait(tuner::v1::TuneEvent::EventCase kind) {
+    const absl::MutexLock lock(&mutex_);
+    tuner::v1::TuneEvent found;
+    const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      for (const tuner::v1::TuneEvent& event : events_) {
+        if (event.event_case() == kind) found = event;
+      }
+      return closed_ || found.event_case() == kind;
+    };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&is_there), absl::Seconds(20)));
+    return found;
+  }
+  absl::Status WaitForEnd() {
+    const absl::MutexLock lock(&mutex_);
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&closed_), absl::Seconds(20)));
+    return status_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::vector<tuner::v1::TuneEvent> events_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a client sends.
+inline tuner::v1::Open OpenFor(int64_t n, const std::string& text = kSource) {
+  tuner::v1::Open open;
+  open.mutable_kernel()->set_text_digest(Sha256Hex(text));
+  open.mutable_kernel()->set_kernel("add");
+  open.set_device_uuid("host");
+  tuner::v1::Extent& extent = *open.add_extents();
+  extent.set_name("N");
+  extent.set_value(n);
+  tuner::v1::Scalar& alpha = *open.add_scalars();
+  alpha.set_name("alpha");
+  alpha.set_bits(std::string(4, '\0'));
+  return open;
+}
+
+inline tuner::v1::Args ArgsFor(const tuner::v1::Lead& lead) {
+  tuner::v1::Args args;
+  for (const int32_t variant : lead.variants()) {
+    tuner::v1::VariantGrid& grid = *args.add_grids();
+    grid.set_variant(variant);
+    grid.mutable_grid()->set_x(1);
+    grid.mutable_grid()->set_y(1);
+    grid.mutable_grid()->set_z(1);
+  }
+  for (const tuner::v1::BufferRequest& buffer : lead.buffers()) {
+    tuner::v1::BufferRef& ref = *args.add_buffers();
+    ref.set_parameter(buffer.parameter());
+    ref.set_segment(buffer.segment());
+    ref.set_offset_bytes(buffer.offset_bytes());
+    ref.set_bytes(buffer.bytes());
+  }
+  return args;
+}
+
+inline tuner::v1::Expected ExpectedFor(const tuner::v1::Lead& lead) {
+  tuner::v1::Expected expected;
+  for (const tuner::v1::BufferRequest& buffer : lead.buffers()) {
+    if (!buffer.is_written()) continue;
+    tuner::v1::BufferRef& ref = *expected.add_buffers();
+    ref.set_parameter(buffer.parameter());
+    ref.set_segment(buffer.segment());
+    ref.set_offset_bytes(buffer.expected_offset_bytes());
+    ref.set_bytes(buffer.bytes());
+  }
+  return expected;
+}
+
+// A Result in which variant `winner` of AddDescription won.
+inline tuner::v1::Result ResultWith(int winner, int64_t best_ns = 1000) {
+  tuner::v1::Result result;
+  const compiler::v1::KernelDescription description = AddDescription();
+  for (const compiler::v1::VariantSettings& settings : description.variants()) {
+    tuner::v1::VariantResult& variant = *result.add_variants();
+    variant.set_index(settings.index());
+    *variant.mutable_settings() = settings.settings();
+    if (!settings.excluded_reason().empty()) {
+      variant.set_status(tuner::v1::VARIANT_STATUS_EXCLUDED);
+      variant.set_reason(settings.excluded_reason());
+      continue;
+    }
+    variant.set_status(tuner::v1::VARIANT_STATUS_TIMED);
+    variant.set_best_ns(settings.index() == winner ? best_ns : 2 * best_ns);
+    variant.add_samples_ns(variant.best_ns());
+  }
+  result.set_winner(winner);
+  *result.mutable_winner_settings() = result.variants(winner).settings();
+  result.set_best_ns(best_ns);
+  return result;
+}
+
+}  // namespace phobos::engine
+
+#endif  // PHOBOS_TESTS_DAEMON_ENGINE_FAKES_H_
