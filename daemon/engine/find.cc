@@ -118,7 +118,12 @@ absl::StatusOr<tuner::v1::LookupResponse> Finder::Answer(const tuner::v1::Lookup
     return response;
   }
   const std::vector<tuner::v1::Extent> extents(request.extents().begin(), request.extents().end());
-  RETURN_IF_ERROR(CheckExtents(kernel->description, extents));
+  const bool only_describes = extents.empty() && !kernel->description.extents().empty();
+  if (only_describes) {
+    *response.mutable_miss()->mutable_description() = kernel->description;
+    return response;
+  }
+  RETURN_IF_ERROR(CheckKeyExtents(kernel->description, extents));
   const cache::KeyColumns key = MakeKey(kernel->description, *device, extents);
   ASSIGN_OR_RETURN(const std::shared_ptr<const tuner::v1::Result> result,
                    chips_.Current(chip, key.digest));
@@ -148,7 +153,11 @@ absl::StatusOr<Choice> Finder::Choose(const tuner::v1::Result& result, const Ker
   for (const tuner::v1::VariantResult* variant : ByPreference(result)) {
     const int index = variant->index();
     if (index < 0 || index >= kernel.description.variants_size()) continue;
-    const tuner::Admission admission = tuner::Admit(decidable, index, extents, scalars, nullptr);
+    // Without all extents there is no launch to admit: the question is who won.
+    const tuner::Admission admission =
+        static_cast<int>(extents.size()) < kernel.description.extents_size()
+            ? tuner::Admission{}
+            : tuner::Admit(decidable, index, extents, scalars, nullptr);
     std::string reason = admission.reason;
     if (admission.status == tuner::v1::VARIANT_STATUS_UNSPECIFIED) {
       ASSIGN_OR_RETURN(const compile::CompiledVariant compiled,

@@ -52,6 +52,11 @@ size_t SizeOf(const Kernel& kernel) {
   return kernel.source.text.size() + kernel.description.SpaceUsedLong();
 }
 
+int64_t TimesGiven(absl::Span<const tuner::v1::Extent> extents, const std::string& name) {
+  return std::count_if(extents.begin(), extents.end(),
+                       [&](const auto& extent) { return extent.name() == name; });
+}
+
 }  // namespace
 
 absl::StatusOr<KernelPtr> Kernels::Resolve(const tuner::v1::KernelRef& ref,
@@ -105,20 +110,32 @@ void Kernels::Keep(const std::string& name, const KernelPtr& kernel) {
 
 absl::Status CheckExtents(const compiler::v1::KernelDescription& description,
                           absl::Span<const tuner::v1::Extent> extents) {
+  RETURN_IF_ERROR(CheckKeyExtents(description, extents));
   for (const std::string& name : description.extents()) {
-    const int64_t given = std::count_if(extents.begin(), extents.end(),
-                                        [&](const auto& extent) { return extent.name() == name; });
-    if (given != 1) {
-      return BadArgument(absl::StrCat("extent ", name, " of kernel ", description.kernel(),
-                                      " is given ", given, " times; send each extent once"));
-    }
+    if (TimesGiven(extents, name) == 1) continue;
+    return BadArgument(absl::StrCat("extent ", name, " of kernel ", description.kernel(),
+                                    " is not given; send each extent once"));
   }
-  if (static_cast<int>(extents.size()) != description.extents_size()) {
-    return BadArgument(absl::StrCat("kernel ", description.kernel(), " has the extents ",
-                                    absl::StrJoin(description.extents(), ", "), "; ",
-                                    extents.size(), " are given"));
+  return absl::OkStatus();
+}
+
+absl::Status CheckKeyExtents(const compiler::v1::KernelDescription& description,
+                             absl::Span<const tuner::v1::Extent> extents) {
+  for (const std::string& name : description.key()) {
+    if (TimesGiven(extents, name) == 1) continue;
+    return BadArgument(absl::StrCat("extent ", name, " of the key of kernel ",
+                                    description.kernel(), " is given ", TimesGiven(extents, name),
+                                    " times; send it once"));
   }
   for (const tuner::v1::Extent& extent : extents) {
+    const auto& names = description.extents();
+    if (std::find(names.begin(), names.end(), extent.name()) == names.end()) {
+      return BadArgument(absl::StrCat("kernel ", description.kernel(), " has no extent ",
+                                      extent.name(), "; it has: ", absl::StrJoin(names, ", ")));
+    }
+    if (TimesGiven(extents, extent.name()) > 1) {
+      return BadArgument(absl::StrCat("extent ", extent.name(), " is given more than once"));
+    }
     if (extent.value() < 0) {
       return BadArgument(absl::StrCat("extent ", extent.name(), " is negative"));
     }

@@ -55,6 +55,9 @@ class Kernels {
 // InvalidArgument says which.
 absl::Status CheckExtents(const compiler::v1::KernelDescription& description,
                           absl::Span<const tuner::v1::Extent> extents);
+// The same where extents outside the key may be missing: enough to name a Result, not to launch it.
+absl::Status CheckKeyExtents(const compiler::v1::KernelDescription& description,
+                             absl::Span<const tuner::v1::Extent> extents);
 // The same for scalars: each once, with as many bytes as its type has.
 absl::Status CheckScalars(const compiler::v1::KernelDescription& description,
                           absl::Span<const tuner::v1::Scalar> scalars);
