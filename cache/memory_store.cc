@@ -152,6 +152,11 @@ bool MemoryStore::Has(std::string_view key_digest) {
   return EntryOf(key_digest) != nullptr;
 }
 
+void MemoryStore::Forget(std::string_view kind, std::string_view name) {
+  const absl::MutexLock lock(&mutex_);
+  facts_.erase({std::string(kind), std::string(name)});
+}
+
 void MemoryStore::Clear() {
   const absl::MutexLock lock(&mutex_);
   entries_.clear();

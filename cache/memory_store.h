@@ -45,7 +45,8 @@ class MemoryStore final : public ResultStore {
   bool Has(std::string_view key_digest);
   // What was appended here, not loaded: keys that no Load started, and generations.
   StoreStats Added();
-  // Forgets all keys and facts.
+  // Forgets one fact; all keys and facts.
+  void Forget(std::string_view kind, std::string_view name);
   void Clear();
 
   // At most `limit` rows after `position`, in order; of generations that had been appended when

@@ -174,7 +174,7 @@ absl::StatusOr<int64_t> SqliteStore::Append(const KeyColumns& key, const Generat
     unsaved_.pop_back();
     return number;
   }
-  SetProblem(number.status());
+  if (writer_.has_value()) SetProblem(number.status());  // else a repair failed, and said more
   ASSIGN_OR_RETURN(unsaved_.back().generation.number, KeepInMemory(key, generation));
   if (unsaved_.size() > kMostUnsaved) unsaved_.erase(unsaved_.begin());
   return unsaved_.back().generation.number;
@@ -248,9 +248,12 @@ absl::Status SqliteStore::Remember(std::string_view kind, std::string_view name,
     status = writer_.has_value() ? writer_->Remember(kind, name, value)
                                  : absl::UnavailableError("no database");
   }
-  if (!absl::IsUnavailable(status)) return status;
-  SetProblem(status);
-  return memory_.Remember(kind, name, value);
+  if (absl::IsUnavailable(status)) {
+    if (writer_.has_value()) SetProblem(status);
+    return memory_.Remember(kind, name, value);
+  }
+  if (status.ok()) memory_.Forget(kind, name);  // an older value that the disk had refused
+  return status;
 }
 
 absl::StatusOr<std::optional<std::string>> SqliteStore::Recall(std::string_view kind,

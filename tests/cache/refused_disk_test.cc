@@ -119,6 +119,9 @@ TEST(FullDisk, KeepsOnAndSavesLater) {
     EXPECT_GT(refused, 5);
     ExpectGoesOn(*store, refused, path);
     LimitFiles(RLIM_INFINITY);  // room again
+    EXPECT_OK(store->Remember("kind", "name", "newer"));
+    EXPECT_THAT(store->Recall("kind", "name"),
+                testing::IsOkAndHolds(std::optional<std::string>("newer")));
     EXPECT_THAT(store->Append(AddKey(1), GenerationAt(4)), testing::IsOkAndHolds(4));
     EXPECT_EQ(store->Problem(), "");
     for (int64_t n = 1; n <= refused; ++n) EXPECT_TRUE(HasN(*store, n)) << n;
