@@ -21,11 +21,13 @@ const T& ForAbseil(const T& value) {
 }
 inline const char* ForAbseil(const char* text) { return text; }
 
+// All values one after the other, numbers in decimal: what absl::StrCat makes of them.
 template <typename... T>
 std::string Concat(const T&... values) {
   return absl::StrCat(ForAbseil(values)...);
 }
 
+// Adds them at the end of `out`, which must not be one of them.
 template <typename... T>
 void Append(std::string* out, const T&... values) {
   absl::StrAppend(out, ForAbseil(values)...);

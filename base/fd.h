@@ -26,6 +26,7 @@ class Fd {
   bool ok() const { return fd_ >= 0; }
   // Gives the descriptor to the caller.
   int Release() { return std::exchange(fd_, -1); }
+  // Closes what is owned and takes over `fd`. An error of close() is not told: nothing can be done.
   void Reset(int fd = -1) {
     if (fd_ >= 0) close(fd_);
     fd_ = fd;

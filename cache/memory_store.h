@@ -39,6 +39,9 @@ class MemoryStore final : public ResultStore {
   absl::StatusOr<StoreStats> Stats() override;
   std::string Problem() override { return ""; }
 
+  // The rest is for a store over another one (sqlite_store.cc), where a key that is here hides the
+  // one below.
+
   // Starts a key from the generations another store has of it, numbers and pins as they are, oldest
   // first. No effect on a key that is here.
   void Load(const KeyColumns& key, std::vector<Generation> generations);
@@ -52,6 +55,7 @@ class MemoryStore final : public ResultStore {
   // At most `limit` rows after `position`, in order; of generations that had been appended when
   // Bound() was memory_bound.
   std::vector<Listed> ListAfter(const Filter& filter, const ListPosition& position, int limit);
+  // Grows with each Append; a listing that starts now uses it.
   int64_t Bound();
 
  private:
@@ -66,6 +70,7 @@ class MemoryStore final : public ResultStore {
     bool loaded = false;
     std::vector<Kept> generations;  // oldest first, never empty
   };
+  // Null when the key is not here.
   const Entry* EntryOf(std::string_view key_digest) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;

@@ -46,6 +46,7 @@ class ResultReader {
   absl::StatusOr<int64_t> NewestId();
 
  private:
+  // The statements are compiled once, in Open: a lookup must not pay for it.
   ResultReader(Connection connection, Statement find, Statement find_generation, Statement find_all,
                Statement values, Statement recall)
       : connection_(std::move(connection)),
@@ -55,6 +56,7 @@ class ResultReader {
         values_(std::move(values)),
         recall_(std::move(recall)) {}
 
+  // The extents of a key by its row id, in the order declared.
   absl::StatusOr<std::vector<KeyValue>> ValuesOf(int64_t key_id);
 
   Connection connection_;  // outlives the statements on it

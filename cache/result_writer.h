@@ -18,6 +18,7 @@
 
 namespace phobos::cache {
 
+// What is appended. The number is a lower bound, 0 for none; `pinned` is not looked at.
 struct KeyedGeneration {
   KeyColumns key;
   Generation generation;
@@ -33,6 +34,7 @@ class ResultWriter {
   // the generation's own.
   absl::StatusOr<int64_t> Append(absl::Span<const KeyedGeneration> generations);
 
+  // As in ResultStore; durable on return.
   absl::Status Remember(std::string_view kind, std::string_view name, std::string_view value);
 
  private:
@@ -49,7 +51,9 @@ class ResultWriter {
   ResultWriter(Connection connection, Statements statements)
       : connection_(std::move(connection)), statements_(std::move(statements)) {}
 
+  // Row id of the key, which is added with its values when it is new.
   absl::StatusOr<int64_t> IdOfKey(const KeyColumns& key);
+  // Both REQUIRE a transaction. The number that the generation got.
   absl::StatusOr<int64_t> AppendOne(const KeyColumns& key, Generation generation);
 
   Connection connection_;  // outlives the statements on it

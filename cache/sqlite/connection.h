@@ -23,7 +23,9 @@ struct Blob {
   std::string_view bytes;
 };
 
-// One prepared statement. Lives no longer than its Connection.
+// One prepared statement: start it, then step through its rows. A read holds a view of the database
+// from its first row until its last one or Reset; a statement alone is a transaction of its own.
+// Lives no longer than its Connection.
 class Statement {
  public:
   // Starts over with these values for ?1, ?2, ...; text and blobs are copied. Internal: a value too
@@ -41,11 +43,13 @@ class Statement {
   // Ends the read early, so that it holds no lock on the database. Done by itself at the last row.
   void Reset() { sqlite3_reset(statement_.get()); }
 
-  // Column `i` of the row, from 0. REQUIRES: Next() gave true.
+  // Column `i` of the present row, from 0; the text is a copy. REQUIRES: Next() gave true, and
+  // nothing was started since. A value of another type is converted as SQLite does.
   int64_t Int(int i) const { return sqlite3_column_int64(statement_.get(), i); }
   std::string Text(int i) const;  // of a text or a blob
 
-  // Takes over every column of `row`'s present row as ?1, ?2, ...
+  // Run with every column of `row`'s present row for ?1, ?2, ..., types kept. REQUIRES: as many
+  // parameters as columns.
   absl::Status RunWithRow(const Statement& row);
 
  private:
@@ -62,6 +66,8 @@ class Statement {
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
 
+// One open database file. Waits up to 5 s for another process's lock. Closed when destroyed, after
+// its last statement; the last connection to a file writes the log back and removes it.
 class Connection {
  public:
   enum class Mode {
@@ -76,12 +82,16 @@ class Connection {
   // locked for 5 s), DataLoss (no database, or a damaged one), ResourceExhausted (no memory), else
   // Internal. The message has SQLite's words.
   absl::Status Execute(std::string_view sql);
+  // Compiles one statement, to be run many times. Errors: as Execute; Internal is an SQL error, and
+  // that includes a table or column that is not there.
   absl::StatusOr<Statement> Prepare(std::string_view sql);
   // The first column of the first row. NotFound: there is no row.
   absl::StatusOr<int64_t> Ask(std::string_view sql);
   absl::StatusOr<std::string> AskText(std::string_view sql);
 
+  // Row id of the last INSERT on this connection that succeeded.
   int64_t last_insert_id() const { return sqlite3_last_insert_rowid(database_.get()); }
+  // True also where kReadWrite was asked for and the file's permissions do not allow it.
   bool read_only() const { return sqlite3_db_readonly(database_.get(), "main") == 1; }
   bool in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
 
@@ -94,7 +104,9 @@ class Connection {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-// A write transaction that rolls back unless Commit succeeded.
+// A write transaction that rolls back unless Commit succeeded. Takes the database's write lock at
+// Begin, so that no later statement fails for want of it. At most one at a time on a connection,
+// which must outlive it.
 class Transaction {
  public:
   static absl::StatusOr<Transaction> Begin(Connection& connection);
