@@ -38,9 +38,10 @@ namespace {
   }
 }
 
-// Starts a writer and kills it after `lifetime_us`. Returns the last N that it acknowledged, or
-// `first` - 1.
-int64_t RunAndKill(const std::string& path, int64_t first, int lifetime_us) {
+// Starts a writer, lets it acknowledge `keys` of them, and kills it `delay_us` later: by progress
+// and not by time, so that a slow machine kills no less. No keys: it dies while it opens the
+// database. Returns the last N that it acknowledged, or `first` - 1.
+int64_t RunAndKill(const std::string& path, int64_t first, int keys, int delay_us) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
   const pid_t child = fork();
@@ -49,13 +50,14 @@ int64_t RunAndKill(const std::string& path, int64_t first, int lifetime_us) {
     WriteUntilKilled(path, first, ends[1]);
   }
   close(ends[1]);
-  usleep(lifetime_us);
+  int64_t last = first - 1;
+  for (int64_t n = 0; keys > 0 && read(ends[0], &n, sizeof(n)) == sizeof(n); --keys) last = n;
+  usleep(delay_us);
   kill(child, SIGKILL);
   int status = 0;
   waitpid(child, &status, 0);
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
       << "the writer failed with " << WEXITSTATUS(status);
-  int64_t last = first - 1;
   for (int64_t n = 0; read(ends[0], &n, sizeof(n)) == sizeof(n);) last = n;
   close(ends[0]);
   return last;
@@ -67,11 +69,12 @@ TEST(KilledWriter, LosesNothingThatItAcknowledged) {
   const std::string folder = TestFolder();
   const std::string path = folder + "/results.db";
   std::mt19937 random(20240229);
-  std::uniform_int_distribution<int> lifetime_us(500, 40000);
+  std::uniform_int_distribution<int> keys(0, 8);
+  std::uniform_int_distribution<int> delay_us(0, 3000);
   int64_t acknowledged = 0;
   for (int i = 0; i < kills; ++i) {
     const int64_t before = acknowledged;
-    acknowledged = RunAndKill(path, before + 1, lifetime_us(random));
+    acknowledged = RunAndKill(path, before + 1, keys(random), delay_us(random));
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store, OpenSqliteStore(path));
     ASSERT_EQ(store->Problem(), "") << "after kill " << i;
     // All of this round, and a sample of the others.
