@@ -123,8 +123,8 @@ absl::Status CheckKeyExtents(const compiler::v1::KernelDescription& description,
                              absl::Span<const tuner::v1::Extent> extents) {
   for (const std::string& name : description.key()) {
     if (TimesGiven(extents, name) == 1) continue;
-    return BadArgument(absl::StrCat("extent ", name, " of the key of kernel ",
-                                    description.kernel(), " is given ", TimesGiven(extents, name),
+    return BadArgument(absl::StrCat("extent ", name, " of the key of kernel ", description.kernel(),
+                                    " is given ", TimesGiven(extents, name),
                                     " times; send it once"));
   }
   for (const tuner::v1::Extent& extent : extents) {

@@ -14,7 +14,7 @@ SOURCE_LINES = 600
 FUNCTION_LINES = 100
 FOLDER_FILES = 15
 PURE_VIRTUALS = 8
-HEADER_COMMENT_SHARE = 0.30  # over all headers
+HEADER_COMMENT_SHARE = 0.30  # of the lines that are not blank, over all headers
 
 # File or folder -> why it may be larger. A budget serves the reader; where it would not, say so here.
 EXCEPTIONS = {
@@ -89,7 +89,7 @@ class Budgets(unittest.TestCase):
                 continue
             text = tree.read(path)
             comments += cpp.comment_lines(text)
-            lines += text.count("\n")
+            lines += sum(bool(line.strip()) for line in text.split("\n"))
         if lines:
             self.assertGreaterEqual(comments / lines, HEADER_COMMENT_SHARE,
                                     "share of comments in headers: say owner, units, REQUIRES and errors at each method")
