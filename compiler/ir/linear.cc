@@ -6,13 +6,13 @@
 namespace phobos::compiler::ir {
 namespace {
 
-// a * scale_a + b * scale_b.
+// a * scale_a + b * scale_b. Not the smallest int64: it has no negative.
 std::optional<int64_t> Mix(int64_t a, int64_t scale_a, int64_t b, int64_t scale_b) {
   int64_t left = 0;
   int64_t right = 0;
   int64_t sum = 0;
   if (__builtin_mul_overflow(a, scale_a, &left) || __builtin_mul_overflow(b, scale_b, &right) ||
-      __builtin_add_overflow(left, right, &sum)) {
+      __builtin_add_overflow(left, right, &sum) || sum == std::numeric_limits<int64_t>::min()) {
     return std::nullopt;
   }
   return sum;

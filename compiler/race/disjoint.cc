@@ -234,7 +234,8 @@ class Pair {
     System::Terms terms;
     Append(form, kFirst, 1, &terms);
     System trial = system_;
-    trial.AddConstraint(std::move(terms), Interval::AtMost(-form.constant));
+    trial.AddConstraint(std::move(terms),
+                        Interval::AtMost(UpperBound(-static_cast<__int128>(form.constant))));
     return !trial.Narrow();
   }
 

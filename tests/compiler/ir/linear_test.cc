@@ -27,6 +27,7 @@ TEST(Linear, GivesNothingBeyond64Bits) {
   EXPECT_EQ(Scale(Linear{0, {{1, kMax}}}, 2), std::nullopt);
   EXPECT_EQ(Add(Linear{0, {{1, kMax}}}, Linear::Atom(1)), std::nullopt);
   EXPECT_EQ(Subtract(Linear::Of(-2), Linear::Of(kMax)), std::nullopt);
+  EXPECT_EQ(Subtract(Linear::Of(-1), Linear::Of(kMax)), std::nullopt);
 }
 
 }  // namespace
