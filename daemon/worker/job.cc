@@ -46,9 +46,9 @@ std::string CanaryText(const std::string& tensor, int64_t bytes, int64_t offset)
 Job::Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark)
     : setup_(std::move(setup)), layout_(std::move(layout)), device_(device), mark_(mark) {}
 
-absl::StatusOr<std::unique_ptr<Job>> Job::Begin(JobSetup setup,
-                                                std::vector<absl::Span<const std::byte>> memory,
-                                                device::Device& device, LaunchMark& mark) {
+absl::StatusOr<std::unique_ptr<Job>> Job::Begin(
+    JobSetup setup, const std::vector<absl::Span<const std::byte>>& memory, device::Device& device,
+    LaunchMark& mark) {
   ASSIGN_OR_RETURN(Layout layout, LayOut(Pointers(setup)));
   std::unique_ptr<Job> job(new Job(std::move(setup), std::move(layout), device, mark));
   RETURN_IF_ERROR(job->AddTensors(memory));

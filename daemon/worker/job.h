@@ -31,9 +31,9 @@ class Job {
   // Lays out the tensors in the device's memory. `memory` holds what the setup's indices mean; it,
   // `device` and `mark` must outlive the job. InvalidArgument: a range outside its memory, a type
   // or slot that makes no sense; ResourceExhausted: as Device::Reserve.
-  static absl::StatusOr<std::unique_ptr<Job>> Begin(JobSetup setup,
-                                                    std::vector<absl::Span<const std::byte>> memory,
-                                                    device::Device& device, LaunchMark& mark);
+  static absl::StatusOr<std::unique_ptr<Job>> Begin(
+      JobSetup setup, const std::vector<absl::Span<const std::byte>>& memory,
+      device::Device& device, LaunchMark& mark);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 

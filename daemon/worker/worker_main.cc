@@ -92,8 +92,8 @@ class Server {
     if (device_ == nullptr || !mark_.has_value()) {
       return absl::FailedPreconditionError("the worker was not asked for its device first");
     }
-    ASSIGN_OR_RETURN(auto memory, mappings_.Map(descriptors));
-    ASSIGN_OR_RETURN(job_, Job::Begin(setup, std::move(memory), *device_, *mark_));
+    ASSIGN_OR_RETURN(const auto memory, mappings_.Map(descriptors));
+    ASSIGN_OR_RETURN(job_, Job::Begin(setup, memory, *device_, *mark_));
     return absl::OkStatus();
   }
 
