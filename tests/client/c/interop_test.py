@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ PROTOS = [
 ]
 
 
+HELLO_BY_CTYPES = '''
 def hello_by_ctypes(library, socket):
     """The daemon's Hello as libphobos.so gives it, in a client of its own."""
 
@@ -42,6 +44,7 @@ def hello_by_ctypes(library, socket):
     library.phobos_text_free(text)
     library.phobos_client_free(client)
     return hello
+'''
 
 
 class Interop(unittest.TestCase):
@@ -71,9 +74,7 @@ class Interop(unittest.TestCase):
 
     def run_python(self, program):
         """Runs a program in a process of its own, with the socket and the library as its arguments."""
-        with open(os.path.abspath(__file__)) as file:
-            helper = file.read().split("class Interop")[0].split("PROTOS = [")[1].split("]\n", 1)[1]
-        prelude = f"import ctypes, json, os, sys\nsys.path.insert(0, {FOLDER!r})\n" + helper
+        prelude = f"import ctypes, json, os, sys\nsys.path.insert(0, {FOLDER!r})\n" + HELLO_BY_CTYPES
         done = subprocess.run([sys.executable, "-c", prelude + program, self.socket, LIBRARY],
                               capture_output=True,
                               text=True,
@@ -138,6 +139,37 @@ for _ in range(20):
     assert hello_by_ctypes(library, sys.argv[1])["devices"][-1]["uuid"] == "host"
     assert b"host" in stock()
 """)
+
+    def test_many_at_once_start_one_private_daemon(self):
+        own = os.path.join(FOLDER, "own")
+        environment = {
+            **os.environ, "PHOBOS_AUTOSTART": "1",
+            "PHOBOS_DAEMON": PHOBOSD,
+            "PHOBOS_KERNEL_CACHE_DIR": own + "/cache",
+            "PATH": os.path.dirname(COMPILER) + ":" + os.environ["PATH"]
+        }
+        program = "import ctypes, json, os, sys\n" + HELLO_BY_CTYPES + """
+hello = hello_by_ctypes(ctypes.CDLL(sys.argv[2]), sys.argv[1])
+assert hello["is_private"] and hello["socket"] == sys.argv[1], hello
+import socket, struct
+with socket.socket(socket.AF_UNIX) as peer:
+    peer.connect(sys.argv[1])
+    print(struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+"""
+        running = [
+            subprocess.Popen([sys.executable, "-c", program, own + "/s", LIBRARY],
+                             env=environment,
+                             stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE,
+                             text=True) for _ in range(4)
+        ]
+        answers = [process.communicate(timeout=60) for process in running]
+        daemons = {int(out) for out, _ in answers if out.strip()}
+        for daemon in daemons:
+            os.kill(daemon, signal.SIGTERM)
+        self.assertEqual([process.returncode for process in running], [0] * 4, answers)
+        self.assertEqual(len(daemons), 1, answers)
+        self.assertEqual(os.stat(own).st_mode & 0o777, 0o700)
 
     def test_forked_children_connect_by_themselves(self):
         self.run_python("""
