@@ -34,8 +34,9 @@ struct Artifact {
   int64_t scratch_bytes = 0;
 };
 
-// Errors: Unimplemented for an op that this back end does not lower; Internal for a fault of the
-// compiler, LLVM or lld. REQUIRES: function passes ir::Verify.
+// Runs the passes that it needs itself; that they ran before does no harm. Errors: Unimplemented
+// for an op that this back end does not lower; Internal for a fault of the compiler, LLVM or lld.
+// REQUIRES: function passes ir::Verify.
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip);
 
 // What of this back end changes the code it makes: LLVM's version and a number of ours.

@@ -357,13 +357,12 @@ void KernelEmitter::EmitFor(const ir::Op& op) {
       env_.Int(1));
   turns = builder_.CreateSelect(runs, turns, env_.Int(0));
   const int32_t copies = std::min(op.unroll, kMaxUnroll);
+  loops_.push_back({nullptr, env_.NewBlock("after_for")});
   if (copies == 1) {
-    loops_.push_back({nullptr, env_.NewBlock("after_for")});
     EmitForTurns(op, turns, 1, lo);
   } else {
     llvm::Value* rest = builder_.CreateURem(turns, env_.Int(copies));
     llvm::Value* whole = builder_.CreateSub(turns, rest);
-    loops_.push_back({nullptr, env_.NewBlock("after_for")});
     EmitForTurns(op, whole, copies, lo);
     llvm::Value* next = builder_.CreateAdd(lo, builder_.CreateMul(whole, env_.Int(step)));
     EmitForTurns(op, rest, 1, next);
@@ -376,6 +375,10 @@ void KernelEmitter::EmitFor(const ir::Op& op) {
 // `turns`, a multiple of `copies`, from index `lo` on; goes on behind the last one.
 void KernelEmitter::EmitForTurns(const ir::Op& op, llvm::Value* turns, int32_t copies,
                                  llvm::Value* lo) {
+  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(turns);
+      constant != nullptr && constant->isZero()) {
+    return;
+  }
   llvm::Type* i64 = builder_.getInt64Ty();
   llvm::Value* step = env_.scalars[op.operands[2]];
   llvm::BasicBlock* before = builder_.GetInsertBlock();
