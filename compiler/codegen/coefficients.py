@@ -112,23 +112,26 @@ def hexadecimal(value):
     return float(value).hex()
 
 
-def emit(name, per_type):
+def emit(name, form, per_type):
+    for line in form.split("\n"):
+        print(f"// {line.strip()}")
     print(f"inline constexpr Coefficients {name} = {{")
     for field, (coefficients, error) in per_type.items():
-        bits = f"2^{float(mp.log(error, 2)):.1f}" if error else "exact"
+        note = f"  // 2^{float(mp.log(error, 2)):.1f}" if error else ""
         body = ", ".join(hexadecimal(c) for c in coefficients)
-        print(f"    .{field} = {{{body}}},  // {bits}")
+        print(f"    .{field} = {{{body}}},{note}")
     print("};")
 
 
-def emit_split(name, value, parts):
-    emit(name, {"f32": (split(value, F32, parts), 0), "f64": (split(value, F64, parts), 0)})
+def emit_split(name, form, value, parts):
+    emit(name, form, {"f32": (split(value, F32, parts), 0), "f64": (split(value, F64, parts), 0)})
 
 
-def polynomial(name, f, low, high, f32_powers, f64_powers, weight=None):
+def polynomial(name, form, f, low, high, f32_powers, f64_powers, weight=None):
     sys.stderr.write(f"{name}\n")
     emit(
         name,
+        form,
         {
             "f32": fit(f, low, high, f32_powers, F32, weight),
             "f64": fit(f, low, high, f64_powers, F64, weight),
@@ -143,8 +146,8 @@ def ranges(count, first=0):
 HEADER = """// SPDX-License-Identifier: Apache-2.0
 //
 // Coefficients of the built-ins' polynomials, lowest power first, and constants split into sums of
-// numbers of the type, largest first. Made by coefficients.py, which says of what; the comment at
-// each row is the largest error of the fit by the weight used there.
+// numbers of the type, largest first. Made by coefficients.py; the comment at a row is the largest
+// error of the fit, relative to the function.
 #ifndef PHOBOS_COMPILER_CODEGEN_COEFFICIENTS_H_
 #define PHOBOS_COMPILER_CODEGEN_COEFFICIENTS_H_
 
@@ -169,89 +172,97 @@ FOOTER = """// clang-format on
 def main():
     print(HEADER)
     ln2 = mp.log(2)
-    emit_split("kLn2", ln2, 2)
-    emit_split("kLog2E", 1 / ln2, 2)
-    emit_split("kTwoOverLn2", 2 / ln2, 2)
-    emit_split("kThird", mpf(1) / 3, 2)
-    emit_split("kHalfPi", mp.pi / 2, 4)
-    emit_split("kTwoOverPi", 2 / mp.pi, 1)
+    emit_split("kLn2", "ln(2)", ln2, 2)
+    emit_split("kLog2E", "1 / ln(2)", 1 / ln2, 2)
+    emit_split("kTwoOverLn2", "2 / ln(2)", 2 / ln2, 2)
+    emit_split("kThird", "1 / 3", mpf(1) / 3, 2)
+    emit_split("kHalfPi", "pi / 2", mp.pi / 2, 3)
+    emit_split("kTwoOverPi", "2 / pi", 2 / mp.pi, 1)
 
-    # exp(r) = 1 + r + r^2 * kExp(r) for |r| <= ln(2) / 2, a little more for rounding.
     bound = ln2 / 2 * mpf("1.001")
     polynomial(
         "kExp",
+        "exp(r) = 1 + r + r^2 * kExp(r) for |r| <= ln(2) / 2, a little more for rounding.",
         limit(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2),
         -bound, bound, ranges(5), ranges(10),
         weight=lambda r: r**2 / mp.exp(r),
     )
-    # expm1(r) = r + r^2 * kExpm1(r); the weight is 1, as one that vanishes in the middle does not
-    # settle, and what it is multiplied by only helps.
+    # The weight is 1, as one that vanishes in the middle does not settle, and what the polynomial
+    # is multiplied by only helps.
     polynomial(
         "kExpm1",
+        "expm1(r) = r + r^2 * kExpm1(r) for the same r; the error is the polynomial's own.",
         limit(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2),
         -bound, bound, ranges(5), ranges(11),
         weight=lambda r: mpf(1),
     )
-    # 2^r = 1 + r * kExp2(r) for |r| <= 1/2.
     bound = mpf("0.5005")
     polynomial(
         "kExp2",
+        "2^r = 1 + r * kExp2(r) for |r| <= 1/2.",
         limit(lambda r: mp.expm1(r * ln2) / r, ln2),
         -bound, bound, ranges(6), ranges(11),
         weight=lambda r: abs(r) / mp.exp(r * ln2),
     )
-    # log(1 + t) = t - t^2 / 2 + t^3 * kLog(t) for 1 + t between the roots of 1/2 and 2; f32 only.
     low, high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(mpf(2)) - 1
     log_rest = limit(lambda t: (mp.log1p(t) - t + t**2 / 2) / t**3, mpf(1) / 3)
     log_weight = limit(lambda t: abs(t**3 / mp.log1p(t)), mpf(10) ** -20)
     sys.stderr.write("kLog\n")
-    emit("kLog", {"f32": fit(log_rest, low, high, ranges(8), F32, log_weight)})
-    # atanh(s) = s + s^3 / 3 + s^5 * kAtanh(s^2), |s| <= (root(2) - 1) / (root(2) + 1).
+    emit(
+        "kLog",
+        "log(1 + t) = t - t^2 / 2 + t^3 * kLog(t) for 1 + t between the roots of 1/2 and 2; f32 only.",
+        {"f32": fit(log_rest, low, high, ranges(8), F32, log_weight)},
+    )
     most = (mp.sqrt(mpf(2)) - 1) / (mp.sqrt(mpf(2)) + 1) * mpf("1.001")
     polynomial(
         "kAtanh",
+        "atanh(s) = s + s * (z / 3 + z^2 * kAtanh(z)), z = s^2, for s = (m - 1) / (m + 1) of the same\n"
+        "range of m.",
         limit(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1 - z / 3) / z**2, mpf(1) / 5),
         mpf(10) ** -12, most**2, ranges(3), ranges(7),
         weight=lambda z: z**2,
     )
-    # sin(r) = r + r * z * kSin(z), cos(r) = 1 - z / 2 + z^2 * kCos(z), z = r^2, |r| <= pi / 4.
     most = (mp.pi / 4 * mpf("1.001")) ** 2
     polynomial(
         "kSin",
+        "sin(r) = r * (1 + z * kSin(z)), z = r^2, for |r| <= pi / 4.",
         lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
         mpf(10) ** -12, most, ranges(3), ranges(6),
         weight=lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)),
     )
     polynomial(
         "kCos",
+        "cos(r) = 1 - z / 2 + z^2 * kCos(z) for the same r.",
         lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
         mpf(10) ** -12, most, ranges(3), ranges(6),
         weight=lambda z: z**2 / mp.cos(mp.sqrt(z)),
     )
-    # tanh(x) = x + x * z * kTanh(z), z = x^2, |x| <= 0.625.
     most = mpf("0.6251") ** 2
     polynomial(
         "kTanh",
+        "tanh(x) = x + x * z * kTanh(z), z = x^2, for |x| <= 0.625.",
         lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z,
         mpf(10) ** -12, most, ranges(5), ranges(11),
         weight=lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)),
     )
-    # erf(x) = x + x * kErf(z), z = x^2, |x| <= 1; erfc(x) = exp(kErfc(x)) up to where it is nothing
-    # beside 1.
     most = mpf("1.0001") ** 2
     polynomial(
         "kErf",
+        "erf(x) = x + x * kErf(z), z = x^2, for |x| <= 1.",
         lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
         mpf(10) ** -12, most, ranges(7), ranges(15),
         weight=lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)),
     )
+    log_erfc = lambda x: mp.log(mp.erfc(x))
     erfc_weight = lambda x: mp.erfc(x) / mp.erf(x)
     sys.stderr.write("kErfc\n")
     emit(
         "kErfc",
+        "1 - erf(x) = exp(kErfc(x)) for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).\n"
+        "The error is that of erf.",
         {
-            "f32": fit(lambda x: mp.log(mp.erfc(x)), mpf(1), mpf(4), ranges(7), F32, erfc_weight),
-            "f64": fit(lambda x: mp.log(mp.erfc(x)), mpf(1), mpf(6), ranges(18), F64, erfc_weight),
+            "f32": fit(log_erfc, mpf(1), mpf(4), ranges(7), F32, erfc_weight),
+            "f64": fit(log_erfc, mpf(1), mpf(6), ranges(18), F64, erfc_weight),
         },
     )
     print(FOOTER)

@@ -15,45 +15,54 @@ namespace phobos::compiler::codegen {
 
 using llvm::Value;
 
-// A number and what it lacks to be exact, of smaller magnitude.
+// A number and what it lacks to be exact, of smaller magnitude: about twice the type's digits.
 struct Sum {
   Value* high;
   Value* low;
 };
 
+// Values belong to the builder's module. Nothing here folds into anything else: each operation is
+// one IEEE operation of the type, which is what the error terms count on.
 class MathEmitter {
  public:
-  // `type` is (a vector of) float or double.
+  // `type` is (a vector of) float or double; all values given and returned are of it, or of
+  // bits_type where they are called integers. `builder` must outlive this.
   MathEmitter(llvm::IRBuilderBase& builder, llvm::Type* type);
 
   llvm::IRBuilderBase& b;
   llvm::Type* const type;
-  llvm::Type* const bits_type;  // integers of the same width
+  llvm::Type* const bits_type;  // integers of the same width and lanes
   const bool is_f32;
-  const int fraction_bits;
+  const int fraction_bits;  // of the type's format: 23 or 52
 
-  // The double as it is in f64, `f32` in f32.
+  // The one of two constants that is meant for the type.
   double Pick(double f32, double f64) const { return is_f32 ? f32 : f64; }
+  // Constants. REQUIRES of a number: the type has it exactly, or its nearest is meant.
   Value* Number(double value) const { return llvm::ConstantFP::get(type, value); }
   Value* Number(const Coefficients& split, int part) const;
   Value* Integer(int64_t value) const;
   Value* Infinity() const { return llvm::ConstantFP::getInfinity(type); }
   Value* Nan() const { return llvm::ConstantFP::getNaN(type); }
 
+  // One operation each, rounded to nearest even.
   Value* Add(Value* x, Value* y) const { return b.CreateFAdd(x, y); }
   Value* Sub(Value* x, Value* y) const { return b.CreateFSub(x, y); }
   Value* Mul(Value* x, Value* y) const { return b.CreateFMul(x, y); }
   Value* Div(Value* x, Value* y) const { return b.CreateFDiv(x, y); }
-  Value* Negate(Value* x) const { return b.CreateFNeg(x); }
+  // x * y + z, rounded once.
   Value* Fma(Value* x, Value* y, Value* z) const;
+  // On the sign alone, also of NaN.
+  Value* Negate(Value* x) const { return b.CreateFNeg(x); }
   Value* Abs(Value* x) const { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
   Value* WithSignOf(Value* x, Value* sign) const;
-  // NaN stays NaN.
+  // The smaller or greater of the two; NaN stays NaN.
   Value* AtMost(Value* x, double limit) const;
   Value* AtLeast(Value* x, double limit) const;
+  // x where the condition (i1 a lane) holds, else y; both are computed.
   Value* Choose(Value* condition, Value* x, Value* y) const {
     return b.CreateSelect(condition, x, y);
   }
+  // The same bits, as an integer and back.
   Value* ToBits(Value* x) const { return b.CreateBitCast(x, bits_type); }
   Value* FromBits(Value* x) const { return b.CreateBitCast(x, type); }
 
@@ -92,17 +101,19 @@ struct Decomposed {
 };
 Decomposed Decompose(const MathEmitter& m, Value* x);
 
-// Each in its own file.
+// The built-ins over the whole range, edges included: math_exp.cc.
 Value* EmitExp(const MathEmitter& m, Value* x);
 Value* EmitExp2(const MathEmitter& m, Value* x);
 Value* EmitExpm1(const MathEmitter& m, Value* x);
 Value* EmitSigmoid(const MathEmitter& m, Value* x);
 Value* EmitTanh(const MathEmitter& m, Value* x);
 Value* EmitErf(const MathEmitter& m, Value* x);
+// math_log.cc.
 Value* EmitLog(const MathEmitter& m, Value* x);
 Value* EmitLog2(const MathEmitter& m, Value* x);
 Value* EmitLog1p(const MathEmitter& m, Value* x);
 Value* EmitPow(const MathEmitter& m, Value* x, Value* y);
+// math_trig.cc; accurate up to 1e5 in magnitude.
 Value* EmitSin(const MathEmitter& m, Value* x);
 Value* EmitCos(const MathEmitter& m, Value* x);
 

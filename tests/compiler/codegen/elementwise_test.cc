@@ -96,7 +96,7 @@ std::vector<std::vector<Bits>> Inputs(DType dtype, int arity) {
       for (Bits b : edges) add(a, b, edges[random() % edges.size()]);
     }
   }
-  for (int i = 0; i < 700; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const Bits a = RandomBits(dtype, random);
     add(a, i % 7 == 0 ? a : RandomBits(dtype, random), RandomBits(dtype, random));
   }
