@@ -118,7 +118,8 @@ absl::StatusOr<tuner::v1::LookupResponse> Finder::Answer(const tuner::v1::Lookup
     return response;
   }
   const std::vector<tuner::v1::Extent> extents(request.extents().begin(), request.extents().end());
-  const bool only_describes = extents.empty() && !kernel->description.extents().empty();
+  const bool only_describes =
+      extents.empty() && request.want_description() && !kernel->description.extents().empty();
   if (only_describes) {
     *response.mutable_miss()->mutable_description() = kernel->description;
     return response;

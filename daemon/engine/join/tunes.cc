@@ -132,13 +132,13 @@ void Tunes::Refuse(uint64_t stream, const absl::Status& status) {
   Do(job, job->Refuse(stream, status, settings_.now()));
 }
 
-void Tunes::Leave(uint64_t stream) {
+void Tunes::Leave(uint64_t stream, Job::Departure departure) {
   const absl::MutexLock lock(&mutex_);
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   const JobPtr job = found->second.job;
   streams_.erase(found);
-  if (job != nullptr) Do(job, job->Leave(stream, Job::Departure::kLost, settings_.now()));
+  if (job != nullptr) Do(job, job->Leave(stream, departure, settings_.now()));
 }
 
 absl::Status Tunes::Cancel(const std::string& job_id, const Caller& caller) {

@@ -70,8 +70,9 @@ class Tunes {
   // Ends a stream that sent what it may not: it is told `status`, and a job that it led elects
   // another.
   void Refuse(uint64_t stream, const absl::Status& status);
-  // The stream is over, whoever ended it. Later calls for it do nothing.
-  void Leave(uint64_t stream);
+  // The stream is over; `departure` says why where it was the caller who ended it. Later calls for
+  // it do nothing.
+  void Leave(uint64_t stream, Job::Departure departure);
 
   // Withdraws one waiter of `caller`. NotFound: no such job, or none of its waiters is the
   // caller's.

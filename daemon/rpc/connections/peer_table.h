@@ -39,6 +39,9 @@ class PeerTable {
   absl::flat_hash_map<int, Peer> peers_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Whether the connection of that name is still open at its other end. REQUIRES: as for Find.
+bool IsConnected(const std::string& name);
+
 }  // namespace phobos::rpc
 
 #endif  // PHOBOS_DAEMON_RPC_CONNECTIONS_PEER_TABLE_H_

@@ -13,10 +13,12 @@
 namespace phobos::rpc {
 namespace {
 
+using engine::Job;
+
 class Tuning : public Outbox::Reactor {
  public:
   Tuning(Door& door, const grpc::CallbackServerContext& context)
-      : outbox_(std::make_shared<Outbox>(this)) {
+      : context_(context), outbox_(std::make_shared<Outbox>(this)) {
     absl::StatusOr<Pass> pass = door.Enter(context);
     if (!pass.ok()) {
       outbox_->Close(pass.status());
@@ -40,17 +42,22 @@ class Tuning : public Outbox::Reactor {
 
   void OnWriteDone(bool ok) override { outbox_->OnWritten(ok); }
 
+  // The client took back its call, or its connection broke.
   void OnCancel() override {
-    if (tunes_ != nullptr) tunes_->Leave(stream_);
+    if (tunes_ != nullptr) {
+      tunes_->Leave(stream_, IsConnected(context_.peer()) ? Job::Departure::kWithdrawn
+                                                          : Job::Departure::kLost);
+    }
     outbox_->Close(absl::CancelledError("the caller left"));
   }
 
   void OnDone() override {
-    if (tunes_ != nullptr) tunes_->Leave(stream_);
+    if (tunes_ != nullptr) tunes_->Leave(stream_, Job::Departure::kLost);
     delete this;
   }
 
  private:
+  const grpc::CallbackServerContext& context_;
   const std::shared_ptr<Outbox> outbox_;
   std::unique_ptr<Pass> pass_;
   engine::Tunes* tunes_ = nullptr;  // null: refused at the door

@@ -142,6 +142,18 @@ TEST_F(EngineTest, ConditionsOverScalarsAreNotALookupsBusiness) {
   EXPECT_EQ(response->hit().plan().variant(), 1);
 }
 
+TEST_F(EngineTest, DescribesAKernelAlone) {
+  Begin();
+  TuneAt(16);
+  tuner::v1::LookupRequest request = LookupFor(16);
+  request.clear_extents();
+  request.set_want_description(true);
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->miss().description().kernel(), "add");
+  EXPECT_EQ(response->miss().key(), "");
+}
+
 TEST_F(EngineTest, BadLookupsAreRefused) {
   Begin();
   tuner::v1::LookupRequest request = LookupFor(16);

@@ -144,7 +144,7 @@ class TuningCaller {
   bool AwaitArgsOwned() { return sink_->Wait(tuner::v1::TuneEvent::kArgsOwned).has_args_owned(); }
   void Leave() {
     if (std::exchange(has_left_, true)) return;
-    tunes_.Leave(stream_);
+    tunes_.Leave(stream_, Job::Departure::kLost);
   }
 
   // Opens and does all that it is asked until the end.

@@ -21,7 +21,7 @@ class OptionsTest : public ::testing::Test {
   OptionsTest() {
     here_.environment = [this](const char* name) { return environment_[name]; };
     here_.uid = 1000;
-    here_.home = "/home/from-passwd";
+    here_.home = "/h/from-passwd";
     here_.program = "/opt/phobos/bin/phobosd";
     here_.cpus = 12;
     here_.memory_bytes = int64_t{64} << 30;
@@ -43,7 +43,7 @@ TEST_F(OptionsTest, DefaultsOfAUser) {
   ASSERT_THAT(command, IsOk());
   const Options& options = command->options;
   EXPECT_EQ(options.socket, "/tmp/phobos-1000/tuner.sock");
-  EXPECT_EQ(options.cache_dir, "/home/from-passwd/.phobos/kernel-cache");
+  EXPECT_EQ(options.cache_dir, "/h/from-passwd/.phobos/kernel-cache");
   EXPECT_EQ(options.compiler, "/opt/phobos/bin/phobos-compile");
   EXPECT_EQ(options.program, "/opt/phobos/bin/phobosd");
   EXPECT_EQ(options.compile_jobs, 12);
@@ -66,14 +66,14 @@ TEST_F(OptionsTest, RootsOwnDaemonIsTheSystems) {
   here_.uid = 0;
   EXPECT_EQ(Read({})->options.socket, "/run/phobos/tuner.sock");
   EXPECT_EQ(Read({})->options.cache_dir, "/var/cache/phobos");
-  environment_["HOME"] = "/root";
+  environment_["HOME"] = "/h/root";
   EXPECT_EQ(Read({"--private"})->options.socket, "/tmp/phobos-0/tuner.sock");
-  EXPECT_EQ(Read({"--private"})->options.cache_dir, "/root/.phobos/kernel-cache");
+  EXPECT_EQ(Read({"--private"})->options.cache_dir, "/h/root/.phobos/kernel-cache");
 }
 
 TEST_F(OptionsTest, CacheByTheRules) {
-  environment_["HOME"] = "/home/me";
-  EXPECT_EQ(Read({})->options.cache_dir, "/home/me/.phobos/kernel-cache");
+  environment_["HOME"] = "/h/me";
+  EXPECT_EQ(Read({})->options.cache_dir, "/h/me/.phobos/kernel-cache");
   environment_["PHOBOS_KERNEL_CACHE_DIR"] = "/fast/cache";
   EXPECT_EQ(Read({})->options.cache_dir, "/fast/cache");
   EXPECT_EQ(Read({"--cache-dir", "/other"})->options.cache_dir, "/other");

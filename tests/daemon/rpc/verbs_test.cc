@@ -7,7 +7,11 @@
 #include <gmock/gmock.h>
 #include <grpcpp/client_context.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -89,6 +93,31 @@ class Stream {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReaderWriter<tuner::v1::TuneRequest, tuner::v1::TuneEvent>> stream_;
 };
+
+// Accepts one connection and copies bytes both ways to `socket` until either side ends; `behind` is
+// the far descriptor.
+void Relay(int listener, const std::string& socket_path, std::atomic<int>& behind) {
+  pollfd waiting = {listener, POLLIN, 0};
+  poll(&waiting, 1, -1);
+  const Fd near(accept(listener, nullptr, nullptr));
+  const Fd far(socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket_path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(connect(far.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  behind = far.get();
+  char buffer[4096];
+  while (true) {
+    pollfd sides[] = {{near.get(), POLLIN, 0}, {far.get(), POLLIN, 0}};
+    poll(sides, 2, -1);
+    for (int side = 0; side < 2; ++side) {
+      if (sides[side].revents == 0) continue;
+      const ssize_t n = read(sides[side].fd, buffer, sizeof(buffer));
+      if (n <= 0) return;
+      ASSERT_EQ(send(sides[1 - side].fd, buffer, n, MSG_NOSIGNAL), n);
+    }
+  }
+}
 
 TEST_F(VerbsTest, TunesOverTheWire) {
   Stream stream(*stub_);
@@ -187,6 +216,74 @@ TEST_F(VerbsTest, AConnectionThatDiesLeavesItsJob) {
   EXPECT_TRUE(second.Next().has_lead());
   second.Break();
   EXPECT_FALSE(second.Finish().ok());
+}
+
+// Lets a tune go on until it is stopped, or until the test says so.
+class LongTune {
+ public:
+  absl::StatusOr<tuner::v1::Result> Run(tuner::StopToken stop) {
+    while (!stop && !may_end) absl::SleepFor(absl::Milliseconds(1));
+    if (stop) return absl::CancelledError("stopped");
+    return ResultWith(0);
+  }
+  std::atomic<bool> may_end{false};
+};
+
+// Taking back a call withdraws its waiter: the last one ends the job.
+TEST_F(VerbsTest, ACancelledCallIsWithdrawn) {
+  LongTune long_tune;
+  tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken stop, auto*) {
+    return long_tune.Run(stop);
+  };
+  Stream stream(*stub_);
+  stream.Open(OpenFor(16));
+  const tuner::v1::TuneEvent lead = stream.Next();
+  stream.SendArgs(lead.lead());
+  ASSERT_TRUE(stream.Next().has_args_owned());
+  stream.SendExpected(lead.lead());
+  while (tunes == 0) absl::SleepFor(absl::Milliseconds(1));
+  stream.Break();
+  EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  while (engine->tunes().Tick()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(engine->tunes().finished(), 0);
+}
+
+// A client whose connection breaks is lost: the tune that needs it no more is finished and stored.
+TEST_F(VerbsTest, ATuneOutlivesItsLostClient) {
+  LongTune long_tune;
+  tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken stop, auto*) {
+    return long_tune.Run(stop);
+  };
+  // Through a relay, so that the connection can break without a word from gRPC.
+  const std::string front = served_->socket() + ".front";
+  absl::StatusOr<Fd> listener = process::Listen(front, /*is_private=*/true);
+  ASSERT_TRUE(listener.ok());
+  std::atomic<int> behind{-1};
+  std::thread relay([&] { Relay(listener->get(), served_->socket(), behind); });
+  {
+    grpc::ChannelArguments arguments;
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+    const auto stub = tuner::v1::TunerService::NewStub(
+        grpc::CreateCustomChannel("unix:" + front, grpc::InsecureChannelCredentials(), arguments));
+    Stream stream(*stub);
+    stream.Open(OpenFor(16));
+    const tuner::v1::TuneEvent lead = stream.Next();
+    ASSERT_TRUE(lead.has_lead());
+    stream.SendArgs(lead.lead());
+    ASSERT_TRUE(stream.Next().has_args_owned());
+    stream.SendExpected(lead.lead());
+    while (tunes == 0) absl::SleepFor(absl::Milliseconds(1));
+    shutdown(behind, SHUT_RDWR);  // the connection breaks, with no word on the stream
+    EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  relay.join();
+  unlink(front.c_str());
+  while (served_->door().calls() > 0) absl::SleepFor(absl::Milliseconds(1));
+  long_tune.may_end = true;
+  while (engine->tunes().finished() == 0) absl::SleepFor(absl::Milliseconds(1));
+  tuner::v1::LookupResponse response;
+  ASSERT_TRUE(Lookup(LookupFor(16), response).ok());
+  EXPECT_TRUE(response.has_hit());
 }
 
 TEST_F(VerbsTest, NonsenseOnATuneStreamEndsIt) {
