@@ -292,6 +292,52 @@ TEST(PowTest, IsAccurate) {
   }
 }
 
+TEST(SinCosTest, StayWithinOneFarOut) {
+  for (Opcode opcode : {Opcode::kSin, Opcode::kCos}) {
+    const auto kernel = Compile(opcode, DType::kF32, 1, ChipsUnderTest()[0]);
+    const std::vector<std::vector<float>> xs = {Arguments<float>(INFINITY, 100000)};
+    std::vector<float> out(xs[0].size());
+    RunOn(*kernel, xs, &out);
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_TRUE(std::isfinite(xs[0][i]) ? std::fabs(out[i]) <= 1 : std::isnan(out[i]))
+          << out[i] << " for " << xs[0][i];
+    }
+  }
+}
+
+// Two operations become one only where the kernel says so; built-ins never change.
+TEST(FastMathTest, ContractsProductsAndSumsOnly) {
+  const float a = 1 + 0x1p-12f, c = -1 - 0x1p-11f;
+  for (bool fast : {false, true}) {
+    ir::Function header{.name = "fast"};
+    header.fast_math = fast;
+    ir::Builder b(header);
+    const ir::Dim n{.extent = b.AddExtent("N")};
+    const ir::Subscript place = SliceAt(b.Int(0), 32);
+    const ValueId x = b.Load(b.AddTensor("x", DType::kF32, {n}), {place});
+    const ValueId y = b.Load(b.AddTensor("y", DType::kF32, {n}), {place});
+    const ValueId product = b.Elementwise(Opcode::kMul, {x, x});
+    b.Store(b.AddTensor("out", DType::kF32, {n}), {place},
+            b.Elementwise(Opcode::kAdd, {product, y}));
+    b.Store(b.AddTensor("log", DType::kF32, {n}), {place}, b.Elementwise(Opcode::kLog2, {x}));
+    auto kernel = Compiled::Make(b.Finish(), ChipsUnderTest()[0]);
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    Launch launch;
+    launch.arguments = {{{1}, {FromReal(DType::kF32, a)}},
+                        {{1}, {FromReal(DType::kF32, c)}},
+                        {{1}, {0}},
+                        {{1}, {0}}};
+    const auto got = (*kernel)->Run(launch, Against::kPageAfter);
+    ASSERT_TRUE(got.ok()) << got.status();
+    volatile float rounded = a * a;
+    const float want = fast ? std::fma(a, a, c) : rounded + c;
+    EXPECT_EQ(ToReal(DType::kF32, (*got)[2].elements[0]), want) << fast;
+    EXPECT_LE(UlpError(DType::kF32, (*got)[3].elements[0], std::log2(static_cast<long double>(a))),
+              2)
+        << fast;
+  }
+}
+
 TEST(ExhaustiveMathTest, EveryF32) {
   if (getenv("PHOBOS_TEST_EVERY_VALUE") == nullptr) GTEST_SKIP() << "left to the long tier";
   for (const BuiltIn& f : kBuiltIns) {
