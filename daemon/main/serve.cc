@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/main/serve.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -154,10 +155,19 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
     process::SayReady(ready, ground.redirect_socket);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(House house, Build(options, ground));
+  // Before workers start, so that none of them keeps the starter's terminal or pipe.
+  Fd former_stderr;
   if (options.is_private) {
-    RETURN_IF_ERROR(process::Detach(absl::StrCat(ground.cache.path, "/phobosd.log")));
+    ASSIGN_OR_RETURN(former_stderr,
+                     process::Detach(absl::StrCat(ground.cache.path, "/phobosd.log")));
   }
+  absl::StatusOr<House> built = Build(options, ground);
+  if (!built.ok()) {
+    if (former_stderr.ok()) dup2(former_stderr.get(), STDERR_FILENO);
+    return built.status();
+  }
+  House house = *std::move(built);
+  former_stderr.Reset();
   process::SayReady(ready, ground.socket);
   ServeUntilTheEnd(options, ground.stop_signals.get(), *house.door, house.engine.get());
   // Nobody new comes in before the cache's lock is free; those in the backlog start the next
@@ -172,6 +182,8 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
 
 absl::Status Serve(const options::Options& options) {
   Fd ready(options.ready_fd);
+  // Not for the workers: whoever reads from it waits for this process alone.
+  if (ready.ok()) fcntl(ready.get(), F_SETFD, FD_CLOEXEC);
   if (options.background) {
     ASSIGN_OR_RETURN(ready, process::GoToBackground());
   }

@@ -79,7 +79,7 @@ absl::StatusOr<Fd> GoToBackground() {
   return writing;
 }
 
-absl::Status Detach(const std::string& log_file) {
+absl::StatusOr<Fd> Detach(const std::string& log_file) {
   setsid();  // fails for a session leader, which has none to leave
   if (chdir("/") != 0) return absl::ErrnoToStatus(errno, "chdir /");
   struct stat found = {};
@@ -88,11 +88,12 @@ absl::Status Detach(const std::string& log_file) {
   const Fd log(open(log_file.c_str(),
                     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (is_large ? O_TRUNC : 0), 0600));
   if (!null.ok() || !log.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("open ", log_file));
+  Fd former(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
   if (dup2(null.get(), STDIN_FILENO) < 0 || dup2(null.get(), STDOUT_FILENO) < 0 ||
       dup2(log.get(), STDERR_FILENO) < 0) {
     return absl::ErrnoToStatus(errno, "dup2");
   }
-  return absl::OkStatus();
+  return former;
 }
 
 }  // namespace phobos::process

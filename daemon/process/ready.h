@@ -29,8 +29,10 @@ void SayError(Fd& fd, const absl::Status& status);
 absl::StatusOr<Fd> GoToBackground();
 
 // Leaves the session, the working folder and the terminal: stdin and stdout become /dev/null,
-// stderr is appended to `log_file`, which is started anew when it has grown over 1 MiB.
-absl::Status Detach(const std::string& log_file);
+// stderr is appended to `log_file`, which is started anew when it has grown over 1 MiB. Returns the
+// former stderr, which processes that are started from now on do not get: whoever waits for its end
+// waits for this process alone.
+absl::StatusOr<Fd> Detach(const std::string& log_file);
 
 }  // namespace phobos::process
 

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""phobosd as a process: how it starts, who owns the cache, how it ends. The compiler is a stand-in that only has a version."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import grpc
+
+DAEMON = os.environ["PHOBOS_DAEMON"]
+HELLO = "/phobos.tuner.v1.TunerService/Hello"
+
+
+def hello(socket):
+    """The bytes of HelloResponse."""
+    channel = grpc.insecure_channel("unix:" + socket)
+    try:
+        # HelloRequest{wire_version: 1}
+        return channel.unary_unary(HELLO)(b"\x08\x01", wait_for_ready=True, timeout=20)
+    finally:
+        channel.close()
+
+
+class Daemon(unittest.TestCase):
+    def setUp(self):
+        # A socket's path has at most 107 bytes, and a test's own folder may be deep.
+        self.folder = tempfile.mkdtemp(prefix="phobos-test-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.socket = os.path.join(self.folder, "s")
+        self.cache = os.path.join(self.folder, "cache")
+        self.compiler = os.path.join(self.folder, "compiler")
+        with open(self.compiler, "w") as file:
+            file.write("#!/bin/sh\necho 'stand-in 1'\n")
+        os.chmod(self.compiler, 0o755)
+        self.started = []
+        self.addCleanup(self.kill_all)
+
+    def kill_all(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def command(self, *flags, socket=None):
+        return [DAEMON, "--private", "--socket=" + (socket or self.socket), "--cache-dir=" + self.cache,
+                "--compiler=" + self.compiler, *flags]
+
+    def start(self, *flags, socket=None):
+        """Starts a daemon in the foreground; (process, its line of readiness)."""
+        read, write = os.pipe()
+        process = subprocess.Popen(self.command(f"--ready-fd={write}", *flags, socket=socket), pass_fds=[write],
+                                   stdin=subprocess.DEVNULL)
+        os.close(write)
+        self.started.append(process)
+        with os.fdopen(read) as ready:
+            return process, ready.readline().strip()
+
+    def test_it_listens_and_ends_when_told(self):
+        process, line = self.start()
+        self.assertEqual(line, "ready " + self.socket)
+        self.assertIn(b"stand-in 1", hello(self.socket))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20), 0)
+        self.assertFalse(os.path.exists(self.socket))
+        self.assertFalse(os.path.exists(self.socket + ".side"))
+        self.assertEqual(self.start()[1], "ready " + self.socket)
+
+    def test_after_a_kill_the_next_one_starts(self):
+        process, _ = self.start()
+        process.kill()
+        process.wait()
+        self.assertTrue(os.path.exists(self.socket))
+        self.assertEqual(self.start()[1], "ready " + self.socket)
+        self.assertIn(b"stand-in 1", hello(self.socket))
+
+    def test_a_second_one_sends_to_the_first(self):
+        self.start()
+        second, line = self.start(socket=self.socket + "2")
+        self.assertEqual(line, "ready " + self.socket)
+        self.assertEqual(second.wait(20), 0)
+        self.assertFalse(os.path.exists(self.socket + "2"))
+
+    def test_it_goes_to_the_background(self):
+        done = subprocess.run(self.command("--background", "--idle-exit=1s"), capture_output=True, text=True, timeout=20)
+        self.assertEqual((done.returncode, done.stdout), (0, f"ready {self.socket}\n"))
+        self.assertIn(b"stand-in 1", hello(self.socket))
+        self.wait_until(lambda: not os.path.exists(self.socket))  # idle for a second: it ended
+
+    def wait_until(self, holds):
+        end = time.monotonic() + 20
+        while not holds():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
+    def test_it_says_why_it_cannot_start(self):
+        os.chmod(self.folder, 0o755)
+        process, line = self.start()
+        self.assertRegex(line, "^error .*chmod 700")
+        self.assertEqual(process.wait(20), 1)
+        os.chmod(self.folder, 0o700)
+        os.unlink(self.compiler)
+        _, line = self.start()
+        self.assertRegex(line, "^error .*compiler")
+
+    def activated(self, listener, socket):
+        """Starts a daemon as systemd does: the listening socket is descriptor 3."""
+        def inherit():
+            os.dup2(listener, 3)
+        shell = ["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" "$@"', *self.command(socket=socket)]
+        process = subprocess.Popen(shell, preexec_fn=inherit, pass_fds=[3, listener], stdin=subprocess.DEVNULL)
+        self.started.append(process)
+
+    def listener(self, path):
+        import socket
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        listener.listen()
+        return listener.fileno()
+
+    def test_socket_activation(self):
+        path = os.path.join(self.folder, "activated")
+        self.activated(self.listener(path), self.socket)
+        self.assertIn(b"stand-in 1", hello(path))
+
+    def test_an_activated_one_without_the_cache_redirects(self):
+        self.start()
+        path = os.path.join(self.folder, "activated")
+        self.activated(self.listener(path), self.socket)
+        answer = hello(path)
+        self.assertIn(self.socket.encode(), answer)
+        self.assertNotIn(b"stand-in 1", answer)
+
+    def test_an_idle_one_is_small(self):
+        process, _ = self.start()
+        hello(self.socket)
+        time.sleep(1.5)
+        with open(f"/proc/{process.pid}/status") as status:
+            resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
+        self.assertLess(resident, 16 * 1024, "KiB resident")
+
+    def test_help_and_mistakes(self):
+        done = subprocess.run([DAEMON, "--help"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("--idle-exit", done.stdout)
+        done = subprocess.run([DAEMON, "--nonsense"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--nonsense", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
