@@ -70,11 +70,16 @@ Tunes::Tunes(TuneSettings settings, std::vector<Bench> benches, Kernels& kernels
 }
 
 Tunes::~Tunes() {
-  const absl::MutexLock lock(&mutex_);
-  while (!jobs_.empty()) {
-    const JobPtr job = jobs_.begin()->second;
-    Do(job, job->Fail(absl::UnavailableError("the daemon is stopping; connect again")));
+  {
+    const absl::MutexLock lock(&mutex_);
+    while (!jobs_.empty()) {
+      const JobPtr job = jobs_.begin()->second;
+      Do(job, job->Fail(absl::UnavailableError("the daemon is stopping; connect again")));
+    }
   }
+  // A long call, such as a warm-up, ends at once; the tune it belongs to has been stopped and gives
+  // up.
+  for (const Bench& bench : benches_) bench.worker->Stop();
 }
 
 // Streams.
