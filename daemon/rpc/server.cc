@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/rpc/server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server_builder.h>
@@ -27,6 +28,10 @@ constexpr std::chrono::milliseconds kStopGrace(200);
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<Fd> listeners, Door& door,
                                                       const ServerOptions& options) {
+  // Never undone: gRPC's own shutdown, which the last grpc_shutdown would bring, waits up to ten
+  // seconds for objects of connections that are still being torn down, and the process is about to
+  // end anyway.
+  grpc_init();
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   std::unique_ptr<Server> server(new Server);
