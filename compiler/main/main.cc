@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // phobos-compile: reads the command line and a file, runs what it asks for, prints the result.
-// Holds no logic of its own.
 #include <fstream>
 #include <iostream>
 #include <string>

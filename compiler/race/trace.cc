@@ -158,6 +158,7 @@ class Tracer {
     const int64_t step = *values_[op.operands[2]];
     if (!lo.has_value() || !hi.has_value()) return Skip(op);
     for (__int128 i = *lo; step > 0 ? i < *hi : i > *hi; i += step) {
+      if (--budget_ < 0) return Flow::kLost;  // a body may hold no op
       loop_index_[op.index] = static_cast<int64_t>(i);
       const Flow flow = Follow(op.regions[0]);
       if (flow == Flow::kBreak) break;

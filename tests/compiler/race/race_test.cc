@@ -254,5 +254,14 @@ TEST(Race, Guards) {
   });
 }
 
+// The search for a witness is bounded, however often such a loop turns.
+TEST(Race, LoopsThatDoNothing) {
+  const std::string loop = "for i in ph.range(1 << 40):\n    pass\n";
+  Expect({
+      {"before a store that all blocks make", One(loop + "out[0] = 1.0"), kUnproven},
+      {"before one that is not proven", One(loop + "if x[b] > 0:\n    out[0] = 1.0"), kUnproven},
+  });
+}
+
 }  // namespace
 }  // namespace phobos::compiler::race
