@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/version.h"
 #include "daemon/main/serve.h"
-#include "daemon/main/version.h"
 #include "daemon/options/options.h"
 #include "daemon/worker/supervisor.h"
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -248,6 +249,8 @@ void FillDefaults(const Surroundings& here, Options& options) {
     options.cache_dir = is_system ? "/var/cache/phobos" : DefaultCache(here);
   }
   if (options.compiler.empty()) options.compiler = DefaultCompiler(here);
+  // A daemon in the background has / as its folder.
+  options.compiler = std::filesystem::absolute(options.compiler).lexically_normal().string();
   options.program = here.program;
   if (options.segment_bytes == 0) options.segment_bytes = here.memory_bytes / 2;
   if (options.copy_bytes == 0) options.copy_bytes = here.memory_bytes / 2;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/engine/chips.h"
+#include "daemon/engine/join/guilty.h"
 #include "daemon/error/error.h"
 
 namespace phobos::engine {
@@ -83,11 +85,18 @@ absl::StatusOr<tuner::v1::Result> MeasureOn(worker::Worker& worker, compile::Run
     if (is_timed && IsHost(subject.device)) paused.Begin();
     progress(news);
   };
-  std::vector<tuner::v1::VariantResult> failed;
+  cache::ResultStore& store = *subject.chip->results;
+  const std::string name =
+      GuiltyName(subject.key.source_digest, inputs.space->compiler_fingerprint, subject.device);
+  tuner::Spec spec = SpecOf(subject, inputs);
+  spec.guilty = RecallGuilty(store, name);
+  std::vector<tuner::v1::VariantResult> variants;
   absl::StatusOr<tuner::v1::Result> result =
-      tune(SpecOf(subject, inputs), *inputs.space, *inputs.arguments, worker, measuring, watch,
-           stop, &failed);
-  if (!result.ok()) return WithVariants(result.status(), failed);
+      tune(spec, *inputs.space, *inputs.arguments, worker, measuring, watch, stop, &variants);
+  if (result.ok()) variants.assign(result->variants().begin(), result->variants().end());
+  // Where the disk refuses, the next tune finds the guilty again; the status names the trouble.
+  RememberGuilty(store, name, spec.guilty, variants).IgnoreError();
+  if (!result.ok()) return WithVariants(result.status(), variants);
   result->clear_key();
   Identify(subject, inputs, *result);
   return result;

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "daemon/engine/key.h"
 #include "daemon/error/error.h"
+#include "daemon/tuner/tolerance.h"
 
 namespace phobos::engine {
 namespace {
@@ -203,6 +204,7 @@ absl::StatusOr<Tunes::Opened> Tunes::Resolve(tuner::v1::Open open, bool* needs_s
   RETURN_IF_ERROR(CheckExtents(description, extents));
   const std::vector<tuner::v1::Scalar> scalars(open.scalars().begin(), open.scalars().end());
   RETURN_IF_ERROR(CheckScalars(description, scalars));
+  RETURN_IF_ERROR(tuner::CheckTolerances(description, open.options()));
   opened.subject.key = MakeKey(description, *device, extents);
   opened.subject.options = Resolved(open.options(), settings_.tie_break);
   open.mutable_kernel()->clear_source_text();

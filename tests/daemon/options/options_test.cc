@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "tests/status_matchers.h"
@@ -87,6 +88,8 @@ TEST_F(OptionsTest, CompilerBesideOrOnThePath) {
   EXPECT_EQ(Read({})->options.compiler,
             "/opt/phobos/bin/phobos-compile");  // the error will name it
   EXPECT_EQ(Read({"--compiler=/mine"})->options.compiler, "/mine");
+  EXPECT_EQ(Read({"--compiler=bin/mine"})->options.compiler,
+            std::filesystem::current_path().string() + "/bin/mine");
 }
 
 TEST_F(OptionsTest, EveryFlagSetsItsOption) {

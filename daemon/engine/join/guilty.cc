@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/join/guilty.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace phobos::engine {
+namespace {
+
+constexpr char kKind[] = "guilty";
+
+bool IsGuilty(const tuner::v1::VariantResult& variant) {
+  return variant.status() == tuner::v1::VARIANT_STATUS_CRASHED ||
+         variant.status() == tuner::v1::VARIANT_STATUS_TIMED_OUT;
+}
+
+bool Has(const std::vector<tuner::v1::VariantResult>& variants, int index) {
+  return std::any_of(variants.begin(), variants.end(),
+                     [&](const auto& variant) { return variant.index() == index; });
+}
+
+}  // namespace
+
+std::string GuiltyName(const std::string& source_digest, const std::string& compiler_fingerprint,
+                       const tuner::v1::Device& device) {
+  return absl::StrCat(source_digest, "\n", compiler_fingerprint, "\n", device.driver(), "\n",
+                      device.card_name());
+}
+
+std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
+                                                   const std::string& name) {
+  const absl::StatusOr<std::optional<std::string>> fact = store.Recall(kKind, name);
+  tuner::v1::ErrorDetail detail;
+  if (!fact.ok() || !fact->has_value() || !detail.ParseFromString(**fact)) return {};
+  return {detail.variants().begin(), detail.variants().end()};
+}
+
+absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
+                            const std::vector<tuner::v1::VariantResult>& known,
+                            const std::vector<tuner::v1::VariantResult>& variants) {
+  tuner::v1::ErrorDetail detail;
+  for (const tuner::v1::VariantResult& variant : known) *detail.add_variants() = variant;
+  for (const tuner::v1::VariantResult& variant : variants) {
+    if (!IsGuilty(variant) || Has(known, variant.index())) continue;
+    tuner::v1::VariantResult& fact = *detail.add_variants();
+    fact.set_index(variant.index());
+    fact.set_status(variant.status());
+    fact.set_reason(absl::StrCat(
+        variant.reason(), " (in an earlier tune; not tried again with this compiler and driver)"));
+  }
+  if (detail.variants_size() == static_cast<int>(known.size())) return absl::OkStatus();
+  return store.Remember(kKind, name, detail.SerializeAsString());
+}
+
+}  // namespace phobos::engine

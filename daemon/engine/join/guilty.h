@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which variants of a kernel crashed or hung on this chip, remembered over tunes and restarts, so
+// that each costs its worker deaths once. A fact holds for one source, compiler, driver and card;
+// any other starts without guilt. Wrong results are not remembered: finding them costs one launch.
+// Any thread.
+#ifndef PHOBOS_DAEMON_ENGINE_JOIN_GUILTY_H_
+#define PHOBOS_DAEMON_ENGINE_JOIN_GUILTY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cache/result_store.h"
+#include "proto/phobos/tuner/v1/types.pb.h"
+
+namespace phobos::engine {
+
+// The name under which a kernel's guilty variants are remembered.
+std::string GuiltyName(const std::string& source_digest, const std::string& compiler_fingerprint,
+                       const tuner::v1::Device& device);
+
+// Index, status and reason of each; none where nothing is remembered or nothing can be read.
+std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
+                                                   const std::string& name);
+
+// Adds those of `variants` that crashed or timed out to `known` and remembers all, if there is a
+// new one. Errors as ResultStore::Remember.
+absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
+                            const std::vector<tuner::v1::VariantResult>& known,
+                            const std::vector<tuner::v1::VariantResult>& variants);
+
+}  // namespace phobos::engine
+
+#endif  // PHOBOS_DAEMON_ENGINE_JOIN_GUILTY_H_

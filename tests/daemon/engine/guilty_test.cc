@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/engine/join/guilty.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "cache/memory_store.h"
+#include "tests/status_matchers.h"
+
+namespace phobos::engine {
+namespace {
+
+using ::testing::HasSubstr;
+
+tuner::v1::VariantResult Variant(int index, tuner::v1::VariantStatus status) {
+  tuner::v1::VariantResult variant;
+  variant.set_index(index);
+  variant.set_status(status);
+  variant.set_reason("signal 11");
+  return variant;
+}
+
+TEST(Guilty, CrashesAndHangsAreRememberedAndAddUp) {
+  const std::unique_ptr<cache::ResultStore> store = cache::MakeMemoryStore();
+  EXPECT_TRUE(RecallGuilty(*store, "add").empty());
+  ASSERT_OK(RememberGuilty(
+      *store, "add", {},
+      {Variant(0, tuner::v1::VARIANT_STATUS_TIMED), Variant(1, tuner::v1::VARIANT_STATUS_CRASHED),
+       Variant(2, tuner::v1::VARIANT_STATUS_WRONG_RESULT)}));
+  const auto first = RecallGuilty(*store, "add");
+  ASSERT_EQ(first.size(), 1);
+  EXPECT_EQ(first[0].index(), 1);
+  EXPECT_EQ(first[0].status(), tuner::v1::VARIANT_STATUS_CRASHED);
+  EXPECT_THAT(first[0].reason(), HasSubstr("signal 11 (in an earlier tune"));
+
+  ASSERT_OK(RememberGuilty(*store, "add", first,
+                           {first[0], Variant(4, tuner::v1::VARIANT_STATUS_TIMED_OUT)}));
+  const auto both = RecallGuilty(*store, "add");
+  ASSERT_EQ(both.size(), 2);
+  EXPECT_EQ(both[0].reason(), first[0].reason());
+  EXPECT_EQ(both[1].index(), 4);
+}
+
+TEST(Guilty, EachFieldOfTheNameCounts) {
+  tuner::v1::Device device;
+  device.set_driver("1");
+  device.set_card_name("card");
+  const std::string name = GuiltyName("source", "compiler", device);
+  EXPECT_NE(name, GuiltyName("other", "compiler", device));
+  EXPECT_NE(name, GuiltyName("source", "other", device));
+  tuner::v1::Device other = device;
+  other.set_driver("2");
+  EXPECT_NE(name, GuiltyName("source", "compiler", other));
+  other = device;
+  other.set_card_name("another");
+  EXPECT_NE(name, GuiltyName("source", "compiler", other));
+}
+
+}  // namespace
+}  // namespace phobos::engine
