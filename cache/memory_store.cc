@@ -152,15 +152,21 @@ bool MemoryStore::Has(std::string_view key_digest) {
   return EntryOf(key_digest) != nullptr;
 }
 
+int64_t MemoryStore::NextNumber(std::string_view key_digest) {
+  const absl::MutexLock lock(&mutex_);
+  const Entry* entry = EntryOf(key_digest);
+  return entry == nullptr ? 1 : entry->generations.back().generation.number + 1;
+}
+
 void MemoryStore::Forget(std::string_view kind, std::string_view name) {
   const absl::MutexLock lock(&mutex_);
   facts_.erase({std::string(kind), std::string(name)});
 }
 
-void MemoryStore::Clear() {
+void MemoryStore::ForgetKey(std::string_view key_digest) {
   const absl::MutexLock lock(&mutex_);
-  entries_.clear();
-  facts_.clear();
+  const auto found = entries_.find(key_digest);
+  if (found != entries_.end()) entries_.erase(found);
 }
 
 StoreStats MemoryStore::Added() {

@@ -48,9 +48,11 @@ class MemoryStore final : public ResultStore {
   bool Has(std::string_view key_digest);
   // What was appended here, not loaded: keys that no Load started, and generations.
   StoreStats Added();
-  // Forgets one fact; all keys and facts.
+  // The number that the key's next generation has at least: 1 when it is not here.
+  int64_t NextNumber(std::string_view key_digest);
+  // Forget what the store below has now: a fact; a key with all its generations.
   void Forget(std::string_view kind, std::string_view name);
-  void Clear();
+  void ForgetKey(std::string_view key_digest);
 
   // At most `limit` rows after `position`, in order; of generations that had been appended when
   // Bound() was memory_bound.

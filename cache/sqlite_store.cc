@@ -162,11 +162,14 @@ absl::StatusOr<int64_t> SqliteStore::Append(const KeyColumns& key, const Generat
   const absl::MutexLock lock(&write_mutex_);
   if (!writer_.has_value()) return KeepInMemory(key, generation);
   unsaved_.push_back({key, generation});
-  unsaved_.back().generation.number = 0;  // given by the writer
+  // The writer gives a higher one where the disk has more.
+  unsaved_.back().generation.number = memory_.NextNumber(key.digest);
   absl::StatusOr<int64_t> number = Save();
   if (number.ok()) {
+    // After the commit, so that a key is never in neither place. What was not saved stays in
+    // memory: keys past kMostUnsaved, and facts.
+    for (const KeyedGeneration& saved : unsaved_) memory_.ForgetKey(saved.key.digest);
     unsaved_.clear();
-    memory_.Clear();  // after the commit, so that a key is never in neither place
     SetProblem(absl::OkStatus());
     return number;
   }

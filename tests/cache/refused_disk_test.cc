@@ -132,6 +132,35 @@ TEST(FullDisk, KeepsOnAndSavesLater) {
   });
 }
 
+// More Results than wait for the disk: the oldest are not saved later, and must not be lost either.
+TEST(FullDisk, WhatWasNotSavedStaysInMemory) {
+  const std::string path = TestFolder() + "/results.db";
+  constexpr int64_t kKeys = 1003;
+  InChild([&] {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store, OpenSqliteStore(path));
+    LimitFiles(1);
+    ASSERT_OK(store->Remember("kind", "name", "value"));
+    // Large enough that a save fails after a few of them, not after all.
+    for (int64_t n = 1; n <= kKeys; ++n)
+      ASSERT_OK(store->Append(AddKey(n), GenerationAt(n, 70000)));
+    LimitFiles(RLIM_INFINITY);
+    EXPECT_THAT(store->Append(AddKey(kKeys), GenerationAt(1)), testing::IsOkAndHolds(2));
+    EXPECT_EQ(store->Problem(), "");
+    EXPECT_THAT(store->Recall("kind", "name"),
+                testing::IsOkAndHolds(std::optional<std::string>("value")));
+    for (int64_t n = 1; n <= kKeys; ++n) EXPECT_TRUE(HasN(*store, n)) << n;
+    {
+      ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> again, OpenSqliteStore(path));
+      EXPECT_FALSE(HasN(*again, 1)) << "it was saved, so this test shows nothing";
+      EXPECT_TRUE(HasN(*again, kKeys));
+    }
+    EXPECT_THAT(store->Append(AddKey(1), GenerationAt(2)), testing::IsOkAndHolds(2))
+        << "numbers go on from those in memory";
+    ASSERT_OK_AND_ASSIGN(const StoreStats stats, store->Stats());
+    EXPECT_EQ(stats.keys, kKeys);
+  });
+}
+
 TEST(FullDisk, ATinyFileSystem) {
   const std::string folder = TestFolder();
   InChild([&] {
