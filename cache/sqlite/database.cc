@@ -92,8 +92,18 @@ Database OpenWithoutWriting(const std::string& path, absl::Span<const Migration>
 std::string FreeDamagedName(const std::string& path) {
   const std::string name = Concat(path, ".damaged-", absl::ToUnixSeconds(absl::Now()));
   std::string free = name;
-  for (int i = 2; Exists(free); ++i) free = Concat(name, "-", i);
+  for (int i = 2; Exists(free) || Exists(free + "-wal"); ++i) free = Concat(name, "-", i);
   return free;
+}
+
+// Takes the log of a database that was renamed to `aside` away from `path`, with the log's index:
+// SQLite would replay it into the next database of that name.
+absl::Status PutLogAside(const std::string& path, const std::string& aside) {
+  if (Exists(path + "-wal")) RETURN_IF_ERROR(Rename(path + "-wal", aside + "-wal"));
+  std::error_code error;
+  fs::remove(path + "-shm", error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(Concat("remove ", path, "-shm: ", error.message()));
 }
 
 absl::Status SyncFolder(const std::string& folder) {
@@ -121,8 +131,7 @@ absl::StatusOr<std::string> Replace(const std::string& path,
   }
   const std::string aside = FreeDamagedName(path);
   RETURN_IF_ERROR(Rename(path, aside));
-  if (Exists(path + "-wal")) RETURN_IF_ERROR(Rename(path + "-wal", aside + "-wal"));
-  RemoveDatabase(path);  // the index of the log is left
+  RETURN_IF_ERROR(PutLogAside(path, aside));
   RETURN_IF_ERROR(Rename(fresh, path));
   RETURN_IF_ERROR(SyncFolder(fs::path(path).parent_path().string()));
   return Concat("The database of Results was damaged. It is kept as ", aside, "; ",
@@ -143,6 +152,7 @@ absl::StatusOr<Database> OpenDatabase(const std::string& path,
         Concat("\"", folder, "\" is no folder; make it before the store is opened"));
   }
   if (!Exists(path) && Exists(UnfinishedRepair(path))) {
+    RETURN_IF_ERROR(PutLogAside(path, FreeDamagedName(path)));
     RETURN_IF_ERROR(Rename(UnfinishedRepair(path), path));
   }
   absl::StatusOr<Database> database = OpenWhole(path, migrations);

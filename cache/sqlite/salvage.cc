@@ -49,7 +49,12 @@ class RowCopy {
   Statement write_;
 };
 
-// Ids of generations run from 1 to this. Two places tell it, and one of them may be damaged.
+// Ids that are tried one by one where the table is not readable; a second or so. A bad page has far
+// fewer.
+constexpr int64_t kMostBlindSteps = 1 << 16;
+
+// Ids of generations run from 1 to this. Two places tell it, and both may be damaged: it ends a
+// search, and is never counted up to.
 int64_t LargestId(Connection& from) {
   int64_t largest = 0;
   for (const char* question : {"SELECT coalesce(max(id), 0) FROM generation",
@@ -59,6 +64,43 @@ int64_t LargestId(Connection& from) {
   }
   return largest;
 }
+
+// Finds the ids of generations in order. Steps from one that is there to the next, and over what is
+// not readable one by one.
+class GenerationIds {
+ public:
+  static absl::StatusOr<GenerationIds> Make(Connection& from) {
+    ASSIGN_OR_RETURN(
+        Statement next,
+        from.Prepare("SELECT id FROM generation NOT INDEXED WHERE id > ?1 ORDER BY id LIMIT 1"));
+    return GenerationIds(std::move(next), LargestId(from));
+  }
+
+  // The next id, which may not be there where the table is not readable. Absent after the last.
+  std::optional<int64_t> Next() {
+    const absl::StatusOr<bool> found = Step();
+    if (found.ok()) {
+      if (!*found) return std::nullopt;
+      id_ = next_.Int(0);
+      next_.Reset();
+      return id_;
+    }
+    if (id_ >= largest_ || blind_steps_++ == kMostBlindSteps) return std::nullopt;
+    return ++id_;
+  }
+
+ private:
+  absl::StatusOr<bool> Step() {
+    RETURN_IF_ERROR(next_.Start(id_));
+    return next_.Next();
+  }
+
+  GenerationIds(Statement next, int64_t largest) : next_(std::move(next)), largest_(largest) {}
+  Statement next_;
+  int64_t largest_;
+  int64_t id_ = 0;
+  int64_t blind_steps_ = 0;
+};
 
 // Finds the generations that are whole, by the table alone: no index is trusted.
 class SoundGenerations {
@@ -113,29 +155,29 @@ absl::StatusOr<Salvaged> Salvage(Connection& from, Connection& to) {
   // `from`.
   from.Execute("PRAGMA writable_schema = ON").IgnoreError();
   absl::StatusOr<SoundGenerations> sound = SoundGenerations::Make(from);
+  absl::StatusOr<GenerationIds> ids = GenerationIds::Make(from);
   absl::StatusOr<RowCopy> key = RowCopy::Make(from, to, "result_key", "id = ?1");
   absl::StatusOr<RowCopy> values = RowCopy::Make(from, to, "key_value", "key_id = ?1");
   absl::StatusOr<RowCopy> generation = RowCopy::Make(from, to, "generation", "id = ?1");
   absl::StatusOr<RowCopy> variants = RowCopy::Make(from, to, "variant", "generation_id = ?1");
   Salvaged salvaged;
-  if (!sound.ok() || !key.ok() || !values.ok() || !generation.ok() || !variants.ok())
+  if (!sound.ok() || !ids.ok() || !key.ok() || !values.ok() || !generation.ok() || !variants.ok())
     return salvaged;
 
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(to));
-  const int64_t largest = LargestId(from);
-  for (int64_t id = 1; id <= largest; ++id) {
-    const absl::StatusOr<int64_t> key_id = sound->KeyOf(id);
+  while (const std::optional<int64_t> id = ids->Next()) {
+    const absl::StatusOr<int64_t> key_id = sound->KeyOf(*id);
     if (absl::IsNotFound(key_id.status())) continue;
     bool copied = key_id.ok();
     if (copied) {
       ASSIGN_OR_RETURN(copied, key->Copy(*key_id));
     }
     if (copied) {
-      ASSIGN_OR_RETURN(copied, generation->Copy(id));
+      ASSIGN_OR_RETURN(copied, generation->Copy(*id));
     }
     if (copied) {  // as many as there are: a Result is found and whole without them
       RETURN_IF_ERROR(values->Copy(*key_id).status());
-      RETURN_IF_ERROR(variants->Copy(id).status());
+      RETURN_IF_ERROR(variants->Copy(*id).status());
     }
     ++(copied ? salvaged.generations : salvaged.lost);
   }

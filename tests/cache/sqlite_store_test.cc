@@ -281,6 +281,55 @@ TEST_F(SqliteStoreTest, FinishesARepairThatWasCutShort) {
   EXPECT_FALSE(fs::exists(path_ + ".new"));
 }
 
+TEST_F(SqliteStoreTest, TheOldLogIsNotReplayedIntoARepairedDatabase) {
+  std::string log;
+  {
+    const std::unique_ptr<ResultStore> store = MustOpen();
+    ASSERT_OK(store->Append(AddKey(7), GenerationAt(7)));
+    log = Bytes(path_ + "-wal");
+  }
+  ASSERT_GT(log.size(), 0);
+  fs::remove(path_);
+  Fill(2);
+  fs::rename(path_, path_ + ".new");  // the old database is aside, its log is not yet
+  Write(path_ + "-wal", log);
+  Write(path_ + "-shm", std::string(32768, 's'));
+  {
+    const std::unique_ptr<ResultStore> store = MustOpen();
+    EXPECT_EQ(store->Problem(), "");
+    EXPECT_TRUE(HasResult(*store, 1));
+    EXPECT_TRUE(HasResult(*store, 2));
+    EXPECT_FALSE(HasResult(*store, 7));
+  }
+  int kept = 0;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    const std::string file = entry.path().string();
+    if (file.starts_with(path_ + ".damaged-") && file.ends_with("-wal")) kept += Bytes(file) == log;
+  }
+  EXPECT_EQ(kept, 1);
+}
+
+// A repair must not count up to a number from the damaged file.
+TEST_F(SqliteStoreTest, AHugeIdDoesNotHoldUpARepair) {
+  Fill(30, 3000);
+  ASSERT_OK(
+      MustConnect().Execute("UPDATE sqlite_sequence SET seq = 1 << 60;"
+                            "DELETE FROM generation WHERE id BETWEEN 5 AND 9;"
+                            "DROP TABLE fact"));
+  {
+    const std::unique_ptr<ResultStore> store = MustOpen();
+    EXPECT_THAT(store->Problem(), HasSubstr("25 Results were read back and up to 0"));
+    EXPECT_TRUE(HasResult(*store, 4));
+    EXPECT_TRUE(HasResult(*store, 30));
+  }
+  ASSERT_OK(MustConnect().Execute("UPDATE sqlite_sequence SET seq = 1 << 60"));
+  // The file's second half is not readable, so the search goes on blind.
+  fs::resize_file(path_, fs::file_size(path_) / 8192 / 2 * 8192);
+  const std::unique_ptr<ResultStore> store = MustOpen();
+  EXPECT_THAT(Damaged(), SizeIs(2));
+  EXPECT_THAT(store->Append(AddKey(1), GenerationAt(1)), testing::IsOk());
+}
+
 TEST_F(SqliteStoreTest, ARepairThatDiedBeforeItsRenameIsMadeAgain) {
   Fill(2);
   Write(path_ + ".new", "half a database");
