@@ -222,11 +222,15 @@ absl::StatusOr<std::string> Job::WrongResult() {
   return std::string();
 }
 
+void Job::MarkAllStale() {
+  for (Tensor& tensor : tensors_) tensor.is_stale = true;
+}
+
 absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
   ASSIGN_OR_RETURN(const Variant* found, Find(variant));
   for (Tensor& tensor : tensors_) tensor.is_stale |= tensor.setup->is_written();
-  // A tensor that is not stale was compared with the caller's bytes after the last launch: as good
-  // as a fresh copy.
+  // A tensor that is not stale was compared with the caller's bytes after the last launch, which
+  // was a check's: as good as a fresh copy.
   RETURN_IF_ERROR(RefreshStale());
   RETURN_IF_ERROR(LayCanaries(seed));
   RETURN_IF_ERROR(Launch(variant, *found));
@@ -237,7 +241,7 @@ absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
   ASSIGN_OR_RETURN(std::string reason, ChangedCanary());
   if (!reason.empty()) {
     // Whoever writes outside one tensor may have written into another.
-    for (Tensor& tensor : tensors_) tensor.is_stale = true;
+    MarkAllStale();
     outcome.set_status(tuner::v1::VARIANT_STATUS_OUT_OF_BOUNDS);
     outcome.set_reason(reason);
     return outcome;
@@ -260,6 +264,7 @@ absl::StatusOr<int64_t> Job::WarmUp(absl::Span<const int> variants, int64_t at_l
   if (found.empty()) return absl::InvalidArgumentError("a warm-up of no variant");
   RETURN_IF_ERROR(RefreshStale());
   if (!standing_seed_.has_value()) RETURN_IF_ERROR(LayCanaries(setup_.seed()));
+  MarkAllStale();  // nobody looks at the inputs after these launches
   const int64_t start = device_.NowNs();
   int64_t launches = 0;
   do {
@@ -285,6 +290,8 @@ absl::StatusOr<RoundOutcome> Job::Round(absl::Span<const int> order, bool flush)
     RETURN_IF_ERROR(Launch(order[i], *found[i]));
   }
   ASSIGN_OR_RETURN(const device::Outcome launched, device_.Finish());
+  // A launch may have written into an input. Whoever is checked next must not pay for it.
+  MarkAllStale();
 
   RoundOutcome outcome;
   outcome.mutable_samples_ns()->Add(launched.samples_ns.begin(), launched.samples_ns.end());
@@ -294,7 +301,6 @@ absl::StatusOr<RoundOutcome> Job::Round(absl::Span<const int> order, bool flush)
   ASSIGN_OR_RETURN(const std::string reason, ChangedCanary());
   if (!reason.empty()) {
     outcome.set_out_of_bounds(reason);
-    for (Tensor& tensor : tensors_) tensor.is_stale = true;
     RETURN_IF_ERROR(RefreshStale());
     RETURN_IF_ERROR(LayCanaries(*standing_seed_));
   }

@@ -82,6 +82,8 @@ class Job {
   absl::Status Refresh(size_t tensor);
   absl::Status RefreshStale();
   absl::Status Restore();
+  // Any tensor's copy may differ from the caller's bytes now.
+  void MarkAllStale();
   // Lays new canaries beside every tensor and waits for that.
   absl::Status LayCanaries(uint64_t seed);
 

@@ -180,6 +180,24 @@ TEST_F(JobTest, ChangedInputIsFoundAndMended) {
   EXPECT_EQ(Check(1).status(), tuner::v1::VARIANT_STATUS_TIMED);
 }
 
+// What one variant does to an input in a warm-up or in a round is not charged to the one that is
+// checked next, but to itself when its turn comes.
+TEST_F(JobTest, ScribbledInputOfATimedLaunchIsNotTheNextOnesFault) {
+  Begin("variant 1 poke 1 9");
+  Load({0, 1});
+  EXPECT_EQ(Check(0).status(), tuner::v1::VARIANT_STATUS_TIMED);
+  ASSERT_OK(job_->WarmUp({0, 1}, 1));
+  const CheckOutcome warm = Check(0, 2);
+  EXPECT_EQ(warm.status(), tuner::v1::VARIANT_STATUS_TIMED) << warm.reason();
+  ASSERT_OK(job_->WarmUp({0}, 1));
+  ASSERT_OK(job_->Round({0, 1}, /*flush=*/true));
+  const CheckOutcome timed = Check(0, 3);
+  EXPECT_EQ(timed.status(), tuner::v1::VARIANT_STATUS_TIMED) << timed.reason();
+  const CheckOutcome guilty = Check(1, 4);
+  EXPECT_EQ(guilty.status(), tuner::v1::VARIANT_STATUS_WRONG_RESULT);
+  EXPECT_THAT(guilty.reason(), HasSubstr("changed its input y[2]"));
+}
+
 // Restore, flush, launch: in this order, for each, and nothing else up to the end of the round.
 TEST_F(JobTest, RoundRestoresThenFlushesThenLaunches) {
   Begin("variant 0 op accumulate\nvariant 1 op accumulate", /*in_place=*/true);
