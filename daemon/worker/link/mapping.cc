@@ -27,7 +27,8 @@ absl::StatusOr<MappingPool::Mapping> MappingPool::Find(int fd) const {
                       mapping.bytes == status.st_size;
     if (same) return mapping;
   }
-  if ((fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0) {
+  const int seals = fcntl(fd, F_GET_SEALS);  // -1: no memory that can be sealed
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
     return absl::InvalidArgumentError("memory that is not sealed against shrinking");
   }
   void* address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ,
