@@ -211,7 +211,9 @@ absl::Status Field::AbsorbDeath(int variant) {
   const bool is_known = death.variant >= 0 &&
                         static_cast<size_t>(death.variant) < entries_.size() &&
                         IsRunning(death.variant);
-  const int guilty = is_known ? death.variant : variant;
+  // The mark is in memory that the variants' code can write: it is asked only when the call was
+  // about several.
+  const int guilty = variant >= 0 ? variant : (is_known ? death.variant : -1);
   if (guilty < 0) {
     if (++strays_ < kMostStrays) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat("the worker died ", strays_,

@@ -189,7 +189,7 @@ absl::Status Tuning::TakeRound(const std::vector<int>& order) {
     last_launch_ = Now();
     if (!outcome.ok() || !outcome->out_of_bounds().empty()) {
       log_.AddBroken();
-      if (!outcome.ok()) return field_.Absorb(outcome.status(), -1);
+      if (!outcome.ok()) return field_.Absorb(outcome.status(), part.size() == 1 ? part[0] : -1);
       if (part.size() == 1) {
         field_.PutOut(part[0], v1::VARIANT_STATUS_OUT_OF_BOUNDS,
                       absl::StrCat(outcome->out_of_bounds(), " (in a timed launch)"));

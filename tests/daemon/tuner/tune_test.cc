@@ -225,6 +225,18 @@ TEST_F(TuneTest, TwoDeathsInTheCheckAreEnough) {
   EXPECT_THAT(Calls("begin"), SizeIs(3));
 }
 
+// A variant that dies in its own check pays, whatever it wrote into the page that names the guilty.
+TEST_F(TuneTest, ADeathInACheckIsNotBlamedOnAnother) {
+  worker_.on_check = [this](int variant, int) -> absl::StatusOr<worker::CheckOutcome> {
+    if (variant == 1) return worker_.Die(0);
+    return ScriptedWorker::Passed();
+  };
+  ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
+  EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_TIMED);
+  EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_CRASHED);
+  EXPECT_EQ(result.winner(), 0);
+}
+
 TEST_F(TuneTest, OneDeathIsForgiven) {
   worker_.on_check = [this](int variant, int call) -> absl::StatusOr<worker::CheckOutcome> {
     if (call == 1) return worker_.Die(variant, /*timed_out=*/true);
