@@ -35,18 +35,34 @@ def on_tune(callback):
     return lambda: _listeners.remove(callback)
 
 
-class _Plan:
-    """A variant that is loaded for one set of extents; freed with its last user."""
+class _Handle:
+    """What the C face gives out through `handle`; freed with its last user."""
 
-    __slots__ = ("handle", "meta", "_free")
+    __slots__ = ("handle", "_free")
 
-    def __init__(self, handle, meta, free):
-        self.handle = handle
-        self.meta = meta
+    def __init__(self, handle, free):
+        self.handle = handle  # a c_void_p that is empty until C fills it
         self._free = free
 
     def __del__(self):
-        self._free(self.handle)
+        if self.handle:
+            self._free(self.handle)
+
+
+class _Plan(_Handle):
+    """A variant that is loaded for one set of extents."""
+
+    __slots__ = ("meta",)
+
+
+class _Turn:
+    """The right to prepare a plan. owner: the thread that has it, or None."""
+
+    __slots__ = ("lock", "owner")
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.owner = None
 
 
 class _Description:
@@ -100,7 +116,7 @@ class Kernel:
 
     def _renew_locks(self):
         self._lock = threading.Lock()  # guards changes of _plans, _known and _turns, and opening
-        self._turns = {}  # extents -> lock of the thread that prepares a plan for them
+        self._turns = {}  # extents -> _Turn of the thread that prepares a plan for them
 
     def __repr__(self):
         return f"<phobos kernel {self.__module__}.{self.__qualname__}>"
@@ -142,15 +158,17 @@ class Kernel:
         import ctypes
 
         tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, force)
-        result = ctypes.c_void_p()
+        result = self._new_result()
         tuning.run(
             "phobos_kernel_tune",
             self._handle,
             ctypes.byref(tuning.request),
-            ctypes.byref(result),
+            ctypes.byref(result.handle),
             None,
         )
-        return self._finish(result)
+        taken = self._taken(result)
+        self._tell(taken)
+        return taken
 
     def warm(
         self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named
@@ -177,9 +195,9 @@ class Kernel:
         values = (ctypes.c_int64 * len(description.extents))(
             *(extents.get(name, -1) for name in description.extents)
         )
-        result = ctypes.c_void_p()
+        result = self._new_result()
         code = library().waiting_call(
-            "phobos_kernel_result", self._handle, values, len(values), ctypes.byref(result)
+            "phobos_kernel_result", self._handle, values, len(values), ctypes.byref(result.handle)
         )
         return None if code == MISS else self._taken(result)
 
@@ -329,26 +347,41 @@ class Kernel:
     def _prepare(self, binding, grid):
         """The plan for a launch; tunes where that is the rule. None: the grid is empty."""
         with self._lock:
-            turn = self._turns.setdefault(binding.extents, threading.Lock())
-        with turn:
-            plan = self._plans.get(binding.extents)
-            if plan is None and not self._is_empty(grid, binding):
-                plan = self._ask(binding, grid)
-                with self._lock:
-                    if len(self._plans) >= _PLANS:
-                        self._plans.clear()
-                    self._plans[binding.extents] = plan
-        with self._lock:
-            self._turns.pop(binding.extents, None)
+            turn = self._turns.setdefault(binding.extents, _Turn())
+        me = threading.get_ident()
+        if turn.owner == me:
+            raise LaunchError(
+                "the kernel is being prepared by this thread, and its reference or grid launched"
+                " it at the same extents",
+                kernel=self.__name__,
+                remedy="Compute the reference and the grid without this kernel.",
+            )
+        result = None
+        try:
+            with turn.lock:
+                turn.owner = me
+                try:
+                    plan = self._plans.get(binding.extents)
+                    if plan is None and not self._is_empty(grid, binding):
+                        plan, result = self._ask(binding, grid)
+                        self._keep(binding.extents, plan)
+                finally:
+                    turn.owner = None
+        finally:
+            with self._lock:
+                self._turns.pop(binding.extents, None)
+        # A listener may launch this kernel: nothing is held here.
+        self._tell(result)
         return plan
 
     def _ask(self, binding, grid):
+        """(plan, Result of the tune that this took or None)."""
         import ctypes
 
         from ._library import library
         from ._tuning import meta_of
 
-        plan, result = ctypes.c_void_p(), ctypes.c_void_p()
+        plan, result = _Plan(ctypes.c_void_p(), library().free_plan), self._new_result()
         tuning = self._request(grid, binding)
         request = ctypes.byref(tuning.request) if self.reference is not None else None
         tuning.run(
@@ -357,15 +390,18 @@ class Kernel:
             *tuning.extents,
             None,
             request,
-            ctypes.byref(plan),
-            ctypes.byref(result),
+            ctypes.byref(plan.handle),
+            ctypes.byref(result.handle),
         )
-        if result:
-            self._tell_left_out(self._finish(result))
-        self._tell_notes()
-        settings = library().take_text("phobos_plan_json", plan).get("settings", {})
-        meta = meta_of(settings, self._description.extents, binding.extents)
-        return _Plan(plan.value, meta, library().free_plan)
+        settings = library().take_text("phobos_plan_json", plan.handle).get("settings", {})
+        plan.meta = meta_of(settings, self._description.extents, binding.extents)
+        return plan, self._taken(result) if result.handle else None
+
+    def _keep(self, extents, plan):
+        with self._lock:
+            if len(self._plans) >= _PLANS:
+                self._plans.clear()
+            self._plans[extents] = plan
 
     def _remember(self, arguments, plan):
         """Lets the fast path take the plan for arguments that say the same of themselves."""
@@ -387,44 +423,38 @@ class Kernel:
                 for name in [name for name, one in plans.items() if one is plan]:
                     del plans[name]
 
-    def _taken(self, handle):
+    def _new_result(self):
+        import ctypes
+
+        from ._library import library
+
+        return _Handle(ctypes.c_void_p(), library().free_result)
+
+    def _taken(self, result):
         from ._library import library
         from ._result import Result
 
-        record, message = library().take_result(handle)
+        record, message = library().read_result(result.handle)
         return Result(record, message)
 
-    def _finish(self, handle):
-        """The Result of a tune that ended well, after telling the listeners."""
-        result = self._taken(handle)
+    def _tell(self, result):
+        """Tells the user what the library noted, and the listeners of a tune, if there was one."""
         self._tell_notes()
-        if not result.cached:
+        if result is not None and not result.cached:
             for listener in list(_listeners):
                 listener(result)
-        return result
-
-    def _tell_left_out(self, result):
-        """One line a reason on stderr."""
-        from ._display import first_line, pairs_text
-
-        reasons = {}
-        for variant in result.variants:
-            if not variant.is_timed:
-                reason = (variant.status, first_line(variant.reason))
-                reasons.setdefault(reason, []).append(variant.label())
-        for (status, reason), labels in reasons.items():
-            more = f" and {len(labels) - 4} more" if len(labels) > 4 else ""
-            names = ", ".join(labels[:4]) + more
-            where = f"{result.kernel} at {pairs_text(result.key)}" if result.key else result.kernel
-            print(f"phobos: {where}: left out {names}: {status}: {reason}", file=sys.stderr)
 
     def _tell_notes(self):
+        """What the library wants the user to know: variants left out as lines, the rest warned."""
         import warnings
 
         from ._library import library
 
         for note in library().take_notes():
-            warnings.warn(note, PhobosWarning, stacklevel=_levels_to_user())
+            if ": left out " in note:
+                print(f"phobos: {note}", file=sys.stderr)
+            else:
+                warnings.warn(note, PhobosWarning, stacklevel=_levels_to_user())
 
     def _argument_error(self, message):
         return ArgumentError(message, kernel=self.__name__, reason="bad_argument")

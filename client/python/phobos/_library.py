@@ -257,18 +257,18 @@ class Library:
     def free_plan(self, plan):
         self._functions.phobos_plan_free(plan)
 
+    def free_result(self, result):
+        self._functions.phobos_result_free(result)
+
     def free_kernel(self, kernel):
         self._functions.phobos_kernel_free(kernel)
 
-    def take_result(self, result):
-        """(parsed JSON, protobuf bytes) of a result handle, which is freed."""
-        try:
-            record = self.take_text("phobos_result_json", result)
-            address, size = c_void_p(), c_size_t()
-            self.call("phobos_result_bytes", result, ctypes.byref(address), ctypes.byref(size))
-            return record, ctypes.string_at(address, size.value)
-        finally:
-            self._functions.phobos_result_free(result)
+    def read_result(self, result):
+        """(parsed JSON, protobuf bytes) of a result handle."""
+        record = self.take_text("phobos_result_json", result)
+        address, size = c_void_p(), c_size_t()
+        self.call("phobos_result_bytes", result, ctypes.byref(address), ctypes.byref(size))
+        return record, ctypes.string_at(address, size.value)
 
 
 def make_exception(code, fields):

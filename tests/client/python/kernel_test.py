@@ -225,6 +225,8 @@ class TuneTest(Case):
             return {"out": np.full_like(out, 3)}
 
         add = make(reference)
+        add._described()
+        fake.warn("add: left out BLOCK=1024: wrong_result: out[3]: got 1, want 2")
         with contextlib.redirect_stderr(io.StringIO()) as err:
             add[blocks](self.x, self.out, 0.5)
             add[blocks](self.x, self.out, 0.5)
@@ -236,7 +238,7 @@ class TuneTest(Case):
         self.assertEqual(fake.expected_bytes(4096), np.full(1024, 3, np.float32).tobytes())
         self.assertEqual(
             err.getvalue(),
-            "phobos: add at N=16777216: left out BLOCK=1024: wrong_result: out[3]: got 1, want 2\n",
+            "phobos: add: left out BLOCK=1024: wrong_result: out[3]: got 1, want 2\n",
         )
 
     def test_tune_gives_the_result_and_passes_the_options(self):
@@ -325,6 +327,55 @@ class TuneTest(Case):
         fake.result(fake.RESULT)
         add.tune(blocks, self.x, self.out, 0.5, reference=scaled)
         self.assertEqual(len(heard), 1)
+
+    def test_a_listener_may_launch_what_was_tuned(self):
+        add, heard = make(scaled), []
+
+        def listener(result):
+            heard.append(result)
+            add[blocks](self.x, self.out, 0.5)
+
+        signal.alarm(20)  # a deadlock ends the test
+        self.addCleanup(signal.alarm, 0)
+        self.addCleanup(ph.on_tune(listener))
+        add[blocks](self.x, self.out, 0.5)
+        self.assertEqual((len(heard), fake.counts()["launches"]), (1, 2))
+        self.assertEqual(fake.counts()["prepares"], 1)
+
+    def test_a_reference_that_launches_its_own_kernel_is_told_so(self):
+        def reference(x, out, alpha):
+            add[blocks](self.x, self.out, 0.5)
+            return {"out": x}
+
+        add = make(reference)
+        signal.alarm(20)  # a deadlock ends the test
+        self.addCleanup(signal.alarm, 0)
+        for _ in range(2):
+            with self.assertRaises(ph.PhobosError) as caught:
+                add[blocks](self.x, self.out, 0.5)
+            self.assertIsInstance(caught.exception.__cause__, ph.LaunchError)
+            self.assertIn("launched it at the same extents", str(caught.exception.__cause__))
+        self.assertEqual(len(add._turns), 0)
+
+    def test_handles_are_freed_whatever_is_raised(self):
+        add = make(scaled)
+        add._described()
+        library = _library.library()
+        freed = []
+        with contextlib.ExitStack() as stack:
+            for name in ("free_plan", "free_result"):
+                real = getattr(library, name)
+                stack.enter_context(mock.patch.object(
+                    library, name, lambda handle, real=real, name=name: (
+                        freed.append(name), real(handle))
+                ))  # fmt: skip
+            with mock.patch.object(library, "take_text", side_effect=MemoryError):
+                with self.assertRaises(MemoryError):
+                    add[blocks](self.x, self.out, 0.5)
+                with self.assertRaises(MemoryError):
+                    add.tune(blocks, self.x, self.out, 0.5)
+            gc.collect()
+        self.assertEqual(sorted(freed), ["free_plan", "free_result", "free_result"])
 
     def test_result_by_key(self):
         add = make()
