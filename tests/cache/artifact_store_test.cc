@@ -24,8 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using ::testing::HasSubstr;
-
 std::string Bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());

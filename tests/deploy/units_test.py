@@ -15,7 +15,7 @@ import unittest
 
 UNITS = "deploy/systemd"
 PROGRAM = {"system": "/usr/local/bin/phobosd", "user": "%h/.local/bin/phobosd"}
-phobosd = None  # absolute path, from the command line
+phobosd = compiler = None  # absolute paths, from the command line
 
 
 def unit(kind, name):
@@ -69,7 +69,7 @@ class Units(unittest.TestCase):
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen()
-            environment = {"HOME": self.folder, "PATH": os.environ["PATH"], "LISTEN_FDS": "1",
+            environment = {"HOME": self.folder, "PATH": os.path.dirname(compiler), "LISTEN_FDS": "1",
                            "PHOBOS_KERNEL_CACHE_DIR": f"{self.folder}/cache-{kind}"}
 
             # The shell becomes the daemon, so its own process id is the LISTEN_PID.
@@ -102,4 +102,5 @@ class Units(unittest.TestCase):
 
 if __name__ == "__main__":
     phobosd = os.path.abspath(sys.argv.pop(1))
+    compiler = os.path.abspath(sys.argv.pop(1))
     unittest.main()
