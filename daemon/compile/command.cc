@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +18,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/fd.h"
 #include "base/status_macros.h"
@@ -27,6 +27,12 @@ namespace {
 
 constexpr size_t kMostOutput = size_t{64} << 20;
 constexpr size_t kMostErrors = size_t{64} << 10;
+
+absl::Duration Monotonic() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
 
 // Two connected descriptors, ours without blocking.
 struct Pipe {
@@ -158,6 +164,7 @@ class CommandRunner::Child {
     }
     ended_.how = DescribeExit(status);
     if (WIFEXITED(status)) ended_.exit_status = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) ended_.signal = WTERMSIG(status);
   }
 
   CommandRunner& runner_;
@@ -190,8 +197,7 @@ absl::StatusOr<pid_t> CommandRunner::Start(const Command& command,
 
 absl::Duration CommandRunner::ActiveTime() {
   const absl::MutexLock lock(&mutex_);
-  const absl::Time now = pauses_ > 0 ? paused_since_ : absl::Now();
-  return now - absl::UnixEpoch() - paused_time_;
+  return (pauses_ > 0 ? paused_since_ : Monotonic()) - paused_time_;
 }
 
 void CommandRunner::SignalAll(int signal) {
@@ -201,14 +207,14 @@ void CommandRunner::SignalAll(int signal) {
 void CommandRunner::Pause() {
   const absl::MutexLock lock(&mutex_);
   if (++pauses_ > 1) return;
-  paused_since_ = absl::Now();
+  paused_since_ = Monotonic();
   SignalAll(SIGSTOP);
 }
 
 void CommandRunner::Resume() {
   const absl::MutexLock lock(&mutex_);
   if (--pauses_ > 0) return;
-  paused_time_ += absl::Now() - paused_since_;
+  paused_time_ += Monotonic() - paused_since_;
   SignalAll(SIGCONT);
 }
 

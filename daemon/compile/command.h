@@ -33,6 +33,7 @@ struct Command {
 struct Ended {
   bool timed_out = false;  // killed for running past its limit
   int exit_status = -1;    // -1: it did not exit by itself
+  int signal = 0;          // that ended it; 0: it exited, or timed out
   std::string how;  // "exit status 1", "signal 11 (Segmentation fault)", "ran longer than 120.0 s"
   std::string output;  // the first 64 MiB of its standard output, when kept
   std::string errors;  // the first 64 KiB of its standard error
@@ -55,16 +56,15 @@ class CommandRunner {
   // Starts the child with standard input, output and error as given (-1: /dev/null, for the error
   // ours), and writes it down as running; waits for the end of a pause.
   absl::StatusOr<pid_t> Start(const Command& command, const std::vector<int>& standard);
-  // Time since the runner was made in which commands were not paused: a clock that stands still in
-  // a pause.
+  // A clock that stands still in a pause. Setting the time of day does not move it.
   absl::Duration ActiveTime();
   void SignalAll(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
   // Children that are not waited for yet, so that their numbers are theirs.
   std::set<pid_t> running_ ABSL_GUARDED_BY(mutex_);
-  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;  // without their Resume
-  absl::Time paused_since_ ABSL_GUARDED_BY(mutex_);
+  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;               // without their Resume
+  absl::Duration paused_since_ ABSL_GUARDED_BY(mutex_);  // on the monotonic clock
   absl::Duration paused_time_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_join.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
 
@@ -87,18 +88,18 @@ absl::Status CheckDescription(const KernelDescription& description) {
   return absl::OkStatus();
 }
 
+// A slot too many, too few or at another place would hand kernels wrong addresses.
 absl::Status CheckSlots(const Manifest& manifest, const KernelDescription& description) {
-  for (const std::string& slot : manifest.slots()) {
-    absl::string_view name = slot;
-    const bool is_extent = absl::ConsumePrefix(&name, "extent:");
-    const bool known =
-        is_extent ? std::count(description.extents().begin(), description.extents().end(),
-                               std::string(name)) > 0
-                  : std::any_of(description.parameters().begin(), description.parameters().end(),
-                                [&](const Parameter& p) { return p.name() == slot; });
-    if (!known) return Broken("manifest", absl::StrCat("a slot for \"", slot, "\""));
+  std::vector<std::string> expected;
+  for (const Parameter& parameter : description.parameters()) expected.push_back(parameter.name());
+  for (const std::string& name : description.extents()) {
+    expected.push_back(absl::StrCat("extent:", name));
   }
-  return absl::OkStatus();
+  const bool same = std::equal(manifest.slots().begin(), manifest.slots().end(), expected.begin(),
+                               expected.end());
+  if (same) return absl::OkStatus();
+  return Broken("manifest", absl::StrCat("its slots are \"", absl::StrJoin(manifest.slots(), ", "),
+                                         "\" instead of \"", absl::StrJoin(expected, ", "), "\""));
 }
 
 bool SameSettings(const Variant& variant, const compiler::v1::VariantSettings& settings) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/compile/runner.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -169,8 +170,9 @@ class Compilation {
     return true;
   }
 
-  // One run for a stretch, or, when it crashes or takes too long, two for its halves.
-  absl::Status RunPart(const std::vector<int>& part, absl::Duration limit) {
+  // One run for a stretch, or, when it crashes or takes too long, two for its halves. A variant
+  // that crashes alone gets a second run: the cause may have been the machine's.
+  absl::Status RunPart(const std::vector<int>& part, absl::Duration limit, int attempt = 1) {
     ASSIGN_OR_RETURN(const WorkFolder folder, WorkFolder::Make(options_.work_folder));
     ASSIGN_OR_RETURN(const Ended ended, commands_.Run(CompileCommand(part, folder, limit)));
     ++space_.runs;
@@ -183,16 +185,28 @@ class Compilation {
           absl::StrCat(options_.compiler, " refused its command line: ", ended.errors));
     }
     if (part.size() == 1) {
-      const compiler::v1::VariantSettings& settings = description_.variants(part[0]);
-      Keep(Failed(settings, absl::StrCat("the compiler failed on this variant alone: ", ended.how,
-                                         ended.errors.empty() ? "" : "\n",
-                                         ended.errors.substr(0, kMostLastWords))));
+      if (!ended.timed_out && attempt == 1) return RunPart(part, limit, attempt + 1);
+      Condemn(part[0], ended);
       return absl::OkStatus();
     }
     const auto middle = part.begin() + static_cast<std::ptrdiff_t>(part.size() / 2);
     const absl::Duration less = std::max(limit / 2, options_.limit * kLeastShare);
     RETURN_IF_ERROR(RunPart({part.begin(), middle}, less));
     return RunPart({middle, part.end()}, less);
+  }
+
+  void Condemn(int index, const Ended& ended) {
+    CompiledVariant failed = Failed(
+        description_.variants(index),
+        absl::StrCat("the compiler failed on this variant alone: ", ended.how,
+                     ended.errors.empty() ? "" : "\n", ended.errors.substr(0, kMostLastWords)));
+    // A compiler does not kill itself so: the system, short of memory, or somebody did. That says
+    // nothing of the next time.
+    if (ended.signal == SIGKILL) {
+      outcomes_[static_cast<size_t>(index)] = std::move(failed);
+    } else {
+      Keep(std::move(failed));
+    }
   }
 
   Command CompileCommand(const std::vector<int>& part, const WorkFolder& folder,

@@ -64,9 +64,10 @@ class Runner {
 
   // One `--all-variants --check-races` run for what is not remembered. A run that crashes, or
   // exceeds its limit, is split in halves (`--set`, or `--variants A-B`) until the guilty variants
-  // stand alone: they are COMPILE_ERROR with the signal or the limit as the reason, are remembered
-  // with the compiler, and the rest go on. Errors: only what concerns no single variant (no
-  // compiler, no disk, InvalidArgument for the source).
+  // stand alone; one that crashes alone is tried once more. They are COMPILE_ERROR with the signal
+  // or the limit as the reason, are remembered with the compiler unless somebody else killed it
+  // (SIGKILL: the machine may have been short of memory), and the rest go on. Errors: only what
+  // concerns no single variant (no compiler, no disk, InvalidArgument for the source).
   virtual absl::StatusOr<CompiledSpace> CompileAll(
       const Source& source, const compiler::v1::KernelDescription& description,
       const std::string& chip, cache::ResultStore& store, cache::ArtifactStore& artifacts) = 0;

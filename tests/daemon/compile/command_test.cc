@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +62,7 @@ TEST(Command, SignalsAreNamed) {
   CommandRunner runner;
   ASSERT_OK_AND_ASSIGN(const Ended ended, runner.Run(Shell("kill -SEGV $$")));
   EXPECT_EQ(ended.exit_status, -1);
+  EXPECT_EQ(ended.signal, SIGSEGV);
   EXPECT_EQ(ended.how, "signal 11 (Segmentation fault)");
 }
 
@@ -74,6 +76,7 @@ TEST(Command, LimitKillsTheGroup) {
   ASSERT_OK_AND_ASSIGN(const Ended ended, runner.Run(command));
   EXPECT_LT(absl::Now() - start, absl::Seconds(1));
   EXPECT_TRUE(ended.timed_out);
+  EXPECT_EQ(ended.signal, 0);
   EXPECT_EQ(ended.how, "ran longer than 0.2 s");
   absl::SleepFor(absl::Milliseconds(1300) - (absl::Now() - start));
   EXPECT_NE(access(mark.c_str(), F_OK), 0);

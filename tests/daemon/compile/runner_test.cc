@@ -159,11 +159,30 @@ TEST_F(RunnerTest, ACrashCostsItsVariantAlone) {
             "COMPILED COMPILED COMPILED COMPILED COMPILED COMPILE_ERROR COMPILED COMPILED");
   EXPECT_THAT(space.variants[5].variant.reason(),
               HasSubstr("signal 11 (Segmentation fault)\nabout to crash"));
-  EXPECT_THAT(Log(), ElementsAre("0 1 2 3 4 5 6 7", "0 1 2 3", "4 5 6 7", "4 5", "4", "5", "6 7"));
+  EXPECT_THAT(Log(),
+              ElementsAre("0 1 2 3 4 5 6 7", "0 1 2 3", "4 5 6 7", "4 5", "4", "5", "5", "6 7"));
   // Remembered with the compiler.
   ASSERT_OK_AND_ASSIGN(const CompiledSpace again, Compile("# space 8\n# crash 5"));
   EXPECT_EQ(again.runs, 0);
   EXPECT_EQ(again.variants[5].variant.status(), compiler::v1::VARIANT_STATUS_COMPILE_ERROR);
+}
+
+TEST_F(RunnerTest, AVariantWhoseCompilerDiedIsTriedOnceMore) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space,
+                       Compile(absl::StrCat("# space 1\n# kill 0 ", folder_, "/killed")));
+  EXPECT_EQ(Statuses(space), "COMPILED");
+  EXPECT_THAT(Log(), ElementsAre("0", "0"));
+}
+
+// Whoever killed the compiler may have had reasons that do not last.
+TEST_F(RunnerTest, AKillFromOutsideIsNotRemembered) {
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2\n# kill 1"));
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILE_ERROR");
+  EXPECT_THAT(space.variants[1].variant.reason(), HasSubstr("signal 9 (Killed)"));
+  EXPECT_THAT(Log(), ElementsAre("0 1", "0", "1", "1"));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace again, Compile("# space 2\n# no more kills"));
+  EXPECT_EQ(Statuses(again), "COMPILED COMPILED");
+  EXPECT_EQ(Log().back(), "1");
 }
 
 TEST_F(RunnerTest, AHangCostsItsVariantAlone) {
@@ -203,6 +222,12 @@ TEST_F(RunnerTest, LiesAboutTheRunFailIt) {
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("restart it")));
   EXPECT_THAT(Compile("# chip sm_90"), StatusIs(absl::StatusCode::kInternal, HasSubstr("sm_90")));
   EXPECT_THAT(Compile("# unchecked"), StatusIs(absl::StatusCode::kInternal, HasSubstr("races")));
+  for (const char* slots : {"x y out", "y x out extent:N", "x y out extent:N extent:N",
+                            "extent:N x y out", "x y out extent:M"}) {
+    EXPECT_THAT(
+        Compile(absl::StrCat("# slots ", slots)),
+        StatusIs(absl::StatusCode::kInternal, HasSubstr("instead of \"x, y, out, extent:N\"")));
+  }
   EXPECT_THAT(Compile("# description {}"), StatusIs(absl::StatusCode::kInternal));
 }
 

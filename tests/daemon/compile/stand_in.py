@@ -8,8 +8,10 @@
     # exclude 1 TEXT     the space leaves variant 1 out
     # error 1 TEXT       compile_error with this reason; `race 1 TEXT`, `unsupported 1 TEXT`, `unproven 1 TEXT` alike
     # crash 3            SIGSEGV when variant 3 is compiled; `# hang 3`: never ends; `# memory 3`: takes 8 GiB
+    # kill 3             SIGKILL; `# kill 3 PATH`: unless PATH exists, which it makes
     # lie 2 missing      the artifact is not there; `digest`: another digest; `settings`; `path`; `silent`: no word of it
     # manifest TEXT      manifest.json is TEXT; `# format 99`; `# chip other`; `# unchecked`; `# fingerprint other`
+    # slots x y out      the manifest's slots (default: x y out extent:N)
     # refuse TEXT        the source is wrong: TEXT on standard error
     # log PATH           a line a run: the variants
 """
@@ -96,6 +98,11 @@ def compile_variant(found, index, out):
     if of_variant(found, "crash", index) is not None:
         print("about to crash", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
+    mark = of_variant(found, "kill", index)
+    if mark is not None and not os.path.exists(mark):
+        if mark:
+            open(mark, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
     if of_variant(found, "hang", index) is not None:
         while True:
             time.sleep(1)
@@ -140,7 +147,7 @@ def compile_all(found, options):
         "description": description,
         "variants": variants,
         "racesChecked": value(found, "unchecked") is None and options.check_races,
-        "slots": ["x", "y", "out", "extent:N"],
+        "slots": value(found, "slots", "x y out extent:N").split(),
         "unknownField": {
             "a": 1
         },
