@@ -77,9 +77,10 @@ void FlushBlocks(const uint64_t* slots, const int64_t*, int64_t first, int64_t e
 
 class CpuDevice : public Device {
  public:
+  // REQUIRES: `flush_bytes` is a whole number of blocks.
   CpuDevice(Description description, int64_t flush_bytes)
       : Device(std::move(description)),
-        flush_bytes_(flush_bytes / kBlockBytes * kBlockBytes),
+        flush_bytes_(flush_bytes),
         pool_(this->description().device.threads()),
         copy_(launch::HostKernel::Of(&CopyBlocks)),
         flush_(launch::HostKernel::Of(&FlushBlocks)) {
@@ -216,7 +217,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCpu(int64_t llc_bytes) {
   if (uname(&system) == 0) device.set_driver(absl::StrCat("Linux ", system.release));
   device.set_memory_bytes(memory.total_bytes);
   description.timer_resolution_ns = ClockStepNs();
-  return std::make_unique<CpuDevice>(std::move(description), FlushBytes(*cache));
+  return std::make_unique<CpuDevice>(std::move(description), FlushBytes(*cache, kBlockBytes));
 }
 
 }  // namespace phobos::device

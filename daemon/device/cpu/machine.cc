@@ -119,6 +119,9 @@ absl::StatusOr<std::string> NativeChip() {
       "the host chip needs a processor of level x86-64-v3 (AVX2, BMI, FMA); this one has less");
 }
 
-int64_t FlushBytes(int64_t cache_bytes) { return std::min(2 * cache_bytes, kMostFlushBytes); }
+int64_t FlushBytes(int64_t cache_bytes, int64_t block_bytes) {
+  const int64_t bytes = std::min(2 * cache_bytes, kMostFlushBytes);
+  return (bytes + block_bytes - 1) / block_bytes * block_bytes;
+}
 
 }  // namespace phobos::device

@@ -39,8 +39,9 @@ absl::StatusOr<Memory> ReadMemory(const MachineRoot& root);
 // "x86-64-v4" or "x86-64-v3". Unavailable: the processor has less.
 absl::StatusOr<std::string> NativeChip();
 
-// Size of the buffer whose writing flushes a cache of that size: twice the cache, 256 MiB at most.
-int64_t FlushBytes(int64_t cache_bytes);
+// Size of the buffer whose writing flushes a cache of that size: twice the cache, 256 MiB at most,
+// rounded up to whole blocks.
+int64_t FlushBytes(int64_t cache_bytes, int64_t block_bytes);
 
 }  // namespace phobos::device
 

@@ -69,8 +69,14 @@ TEST_F(MachineTest, ProcessorName) {
 }
 
 TEST_F(MachineTest, FlushIsTwiceTheCacheUpToACap) {
-  EXPECT_EQ(FlushBytes(32 << 20), 64 << 20);
-  EXPECT_EQ(FlushBytes(int64_t{1} << 30), 256 << 20);
+  EXPECT_EQ(FlushBytes(32 << 20, 1 << 20), 64 << 20);
+  EXPECT_EQ(FlushBytes(int64_t{1} << 30, 1 << 20), 256 << 20);
+}
+
+// A small cache is flushed too, an odd one whole.
+TEST_F(MachineTest, FlushIsWholeBlocks) {
+  EXPECT_EQ(FlushBytes(256 << 10, 1 << 20), 1 << 20);
+  EXPECT_EQ(FlushBytes((1 << 20) + (1 << 18), 1 << 20), 3 << 20);
 }
 
 // On a machine that tells both ways they agree.
