@@ -12,13 +12,15 @@
 #include "base/status_macros.h"
 #include "daemon/engine/key.h"
 #include "daemon/error/error.h"
-#include "daemon/tuner/tune.h"
+#include "daemon/tuner/admission.h"
 
 namespace phobos::engine {
 namespace {
 
-// Answers kept ready; each is a few hundred bytes.
+// Answers kept ready: at most this many, each with its request of bounded size.
 constexpr size_t kMostReady = 4096;
+constexpr size_t kMostReadyRequest = 2048;
+constexpr size_t kMostReadyAnswer = 16384;
 
 // An artifact in use is noted as used this often, so that it is not the first to go.
 constexpr absl::Duration kRenewal = absl::Minutes(10);
@@ -76,6 +78,7 @@ absl::StatusOr<const tuner::v1::Device*> Finder::DeviceOf(const std::string& uui
 
 Finder::AnswerPtr Finder::Recent(const tuner::v1::LookupRequest& request) {
   const int64_t changes = chips_.changes();
+  if (request.ByteSizeLong() >= kMostReadyRequest) return nullptr;  // such are not kept
   const std::string name = request.SerializeAsString();
   AnswerPtr answer;
   bool is_renewal_due = false;
@@ -103,7 +106,9 @@ absl::StatusOr<Finder::AnswerPtr> Finder::Lookup(const tuner::v1::LookupRequest&
   ASSIGN_OR_RETURN(tuner::v1::LookupResponse response, Answer(request));
   if (response.has_hit()) hits_.fetch_add(1, std::memory_order_relaxed);
   auto answer = std::make_shared<const tuner::v1::LookupResponse>(std::move(response));
-  const bool is_small = !request.want_result() && request.kernel().source_text().empty();
+  const bool is_small = request.ByteSizeLong() < kMostReadyRequest &&
+                        answer->ByteSizeLong() < kMostReadyAnswer && !request.want_result() &&
+                        request.kernel().source_text().empty();
   if (is_small && !answer->has_need_source()) KeepReady(request, answer, changes);
   return answer;
 }
@@ -164,10 +169,12 @@ absl::StatusOr<Choice> Finder::Choose(const tuner::v1::Result& result, const Ker
       ASSIGN_OR_RETURN(const compile::CompiledVariant compiled,
                        runner_.CompileOne(kernel.source, kernel.description, index, chip.name,
                                           *chip.results, chip.artifacts));
-      if (compiled.variant.status() == compiler::v1::VARIANT_STATUS_COMPILED) {
+      // It may be a newer compiler's than the tune's, which may have found a race meanwhile.
+      const tuner::Admission judged = tuner::JudgeCompiled(compiled.variant);
+      if (judged.status == tuner::v1::VARIANT_STATUS_UNSPECIFIED) {
         return Choice{MakePlan(kernel.description, index, compiled, chip.name), reasons};
       }
-      reason = compiled.variant.reason();
+      reason = judged.reason;
     }
     absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", "variant ", index, ": ", reason);
   }
@@ -177,9 +184,13 @@ absl::StatusOr<Choice> Finder::Choose(const tuner::v1::Result& result, const Ker
 }
 
 void Finder::KeepReady(const tuner::v1::LookupRequest& request, AnswerPtr answer, int64_t changes) {
+  // Without unknown fields, so that one question has one name, and nobody fills the place of others
+  // with names that differ in nothing.
+  tuner::v1::LookupRequest known = request;
+  known.DiscardUnknownFields();
   const absl::MutexLock lock(&mutex_);
   if (ready_.size() >= kMostReady) ready_.clear();
-  ready_[request.SerializeAsString()] = Ready{std::move(answer), changes, absl::Now()};
+  ready_[known.SerializeAsString()] = Ready{std::move(answer), changes, absl::Now()};
 }
 
 tuner::v1::LaunchPlan MakePlan(const compiler::v1::KernelDescription& description, int variant,

@@ -230,4 +230,37 @@ Admission Admit(const KernelDescription& description, int variant,
   return admission;
 }
 
+Admission JudgeCompiled(const compiler::v1::Variant& variant) {
+  switch (variant.status()) {
+    case compiler::v1::VARIANT_STATUS_COMPILED:
+      break;
+    case compiler::v1::VARIANT_STATUS_COMPILE_ERROR:
+      return {v1::VARIANT_STATUS_COMPILE_ERROR, variant.reason()};
+    case compiler::v1::VARIANT_STATUS_RACE:
+      return {v1::VARIANT_STATUS_RACE,
+              variant.reason().empty() ? variant.race_detail() : variant.reason()};
+    case compiler::v1::VARIANT_STATUS_UNSUPPORTED:
+      return {v1::VARIANT_STATUS_UNSUPPORTED, variant.reason()};
+    case compiler::v1::VARIANT_STATUS_EXCLUDED:
+      return {v1::VARIANT_STATUS_EXCLUDED, variant.reason()};
+    default:
+      return {v1::VARIANT_STATUS_COMPILE_ERROR,
+              absl::StrCat("the compiler gave a status that this daemon does not know (",
+                           static_cast<int>(variant.status()), ")")};
+  }
+  switch (variant.race_verdict()) {
+    case compiler::v1::RACE_VERDICT_RACE_FREE:
+      return {};
+    case compiler::v1::RACE_VERDICT_RACE:
+      return {v1::VARIANT_STATUS_RACE, variant.race_detail()};
+    case compiler::v1::RACE_VERDICT_UNPROVEN:
+      return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
+              absl::StrCat("could not be proved free of races: ", variant.race_detail())};
+    default:
+      return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
+              absl::StrCat("the compiler gave no verdict on races (",
+                           static_cast<int>(variant.race_verdict()), ")")};
+  }
+}
+
 }  // namespace phobos::tuner

@@ -14,8 +14,8 @@
 
 namespace phobos::tuner {
 
-// Why a variant that compiled cannot be launched with these extents, scalars and grid: a false
-// condition, 32-bit offsets and a large tensor, an impossible grid.
+// Why a variant cannot be launched: a false condition, 32-bit offsets and a large tensor, an
+// impossible grid; or the compiler's own word on it.
 struct Admission {
   v1::VariantStatus status = v1::VARIANT_STATUS_UNSPECIFIED;  // UNSPECIFIED: admissible
   std::string reason;
@@ -25,6 +25,10 @@ struct Admission {
 Admission Admit(const compiler::v1::KernelDescription& description, int variant,
                 absl::Span<const v1::Extent> extents, absl::Span<const v1::Scalar> scalars,
                 const v1::Grid* grid);
+
+// What the compiler's word alone makes of a variant: only one that compiled and is proved free of
+// races is admissible.
+Admission JudgeCompiled(const compiler::v1::Variant& variant);
 
 }  // namespace phobos::tuner
 

@@ -15,40 +15,6 @@ namespace {
 constexpr int kMostDeaths = 2;  // of the worker on one variant
 constexpr int kMostStrays = 3;
 
-// What the compiler's word alone makes of a variant; UNSPECIFIED: it can run.
-Admission JudgeCompiled(const compile::CompiledVariant& compiled) {
-  const compiler::v1::Variant& variant = compiled.variant;
-  switch (variant.status()) {
-    case compiler::v1::VARIANT_STATUS_COMPILED:
-      break;
-    case compiler::v1::VARIANT_STATUS_COMPILE_ERROR:
-      return {v1::VARIANT_STATUS_COMPILE_ERROR, variant.reason()};
-    case compiler::v1::VARIANT_STATUS_RACE:
-      return {v1::VARIANT_STATUS_RACE, variant.reason()};
-    case compiler::v1::VARIANT_STATUS_UNSUPPORTED:
-      return {v1::VARIANT_STATUS_UNSUPPORTED, variant.reason()};
-    case compiler::v1::VARIANT_STATUS_EXCLUDED:
-      return {v1::VARIANT_STATUS_EXCLUDED, variant.reason()};
-    default:
-      return {v1::VARIANT_STATUS_COMPILE_ERROR,
-              absl::StrCat("the compiler gave a status that this daemon does not know (",
-                           static_cast<int>(variant.status()), ")")};
-  }
-  switch (variant.race_verdict()) {
-    case compiler::v1::RACE_VERDICT_RACE_FREE:
-      return {};
-    case compiler::v1::RACE_VERDICT_RACE:
-      return {v1::VARIANT_STATUS_RACE, variant.race_detail()};
-    case compiler::v1::RACE_VERDICT_UNPROVEN:
-      return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
-              absl::StrCat("could not be proved free of races: ", variant.race_detail())};
-    default:
-      return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
-              absl::StrCat("the compiler gave no verdict on races (",
-                           static_cast<int>(variant.race_verdict()), ")")};
-  }
-}
-
 const v1::VariantGrid* FindGrid(const Spec& spec, int variant) {
   const auto found = std::find_if(spec.grids.begin(), spec.grids.end(),
                                   [&](const v1::VariantGrid& g) { return g.variant() == variant; });
@@ -64,7 +30,7 @@ Admission JudgeEntry(const Spec& spec, const compile::CompiledVariant* compiled,
   if (compiled == nullptr) {
     return {v1::VARIANT_STATUS_COMPILE_ERROR, "the compiler said nothing of this variant"};
   }
-  admission = JudgeCompiled(*compiled);
+  admission = JudgeCompiled(compiled->variant);
   if (admission.status != v1::VARIANT_STATUS_UNSPECIFIED) return admission;
   const v1::VariantGrid* grid = FindGrid(spec, variant);
   if (grid == nullptr) return {v1::VARIANT_STATUS_GRID_ERROR, "no grid was given"};

@@ -121,6 +121,32 @@ TEST_F(EngineTest, AWinnerThatIsNoLongerToBeHadIsReplacedBySayingWhy) {
   EXPECT_THAT(response->hit().substitution(), HasSubstr("variant 1"));
 }
 
+TEST_F(EngineTest, AWinnerThatANewerCompilerCannotProveFreeOfRacesIsNotHandedOut) {
+  Begin();
+  TuneAt(16);
+  runner->unproven_variant = 1;
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(LookupFor(16));
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->hit().plan().variant(), 0);
+  EXPECT_THAT(response->hit().substitution(), HasSubstr("variant 1: could not be proved"));
+  // The other one is no better: nothing is left to launch.
+  runner->racy_variant = 0;
+  EXPECT_EQ(Lookup(LookupFor(16)).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(EngineTest, LargeRequestsAndFieldsThatAreNotKnownAreNotKeptReady) {
+  Begin();
+  tuner::v1::LookupRequest large = LookupFor(16);
+  large.mutable_kernel()->set_file_name(std::string(4096, 'f'));
+  ASSERT_TRUE(Lookup(large).ok());
+  EXPECT_EQ(engine->RecentLookup(large), nullptr);
+  tuner::v1::LookupRequest strange = LookupFor(16);
+  strange.GetReflection()->MutableUnknownFields(&strange)->AddVarint(1000, 1);
+  ASSERT_TRUE(Lookup(strange).ok());
+  EXPECT_EQ(engine->RecentLookup(strange), nullptr);
+  EXPECT_NE(engine->RecentLookup(LookupFor(16)), nullptr);
+}
+
 TEST_F(EngineTest, AWinnerThatExtentsForbidIsReplaced) {
   Begin();
   Introduce("no key");  // N is then an extent outside the key

@@ -153,6 +153,9 @@ class FakeRunner : public compile::Runner {
       return compiled;
     }
     compiled.variant.set_status(compiler::v1::VARIANT_STATUS_COMPILED);
+    compiled.variant.set_race_verdict(index == unproven_variant
+                                          ? compiler::v1::RACE_VERDICT_UNPROVEN
+                                          : compiler::v1::RACE_VERDICT_RACE_FREE);
     compiled.artifact_path = folder_ + "/" + std::to_string(index) + ".so";
     std::ofstream(compiled.artifact_path) << "artifact";
     return compiled;
@@ -163,7 +166,8 @@ class FakeRunner : public compile::Runner {
   std::atomic<int> single_compiles{0};
   std::atomic<int> paused{0};
   std::atomic<int> racy_variant{-1};
-  std::function<void()> before_compile;  // set before the engine starts
+  std::atomic<int> unproven_variant{-1};  // compiles, but is not proved free of races
+  std::function<void()> before_compile;   // set before the engine starts
 
  private:
   const std::string folder_;
