@@ -59,7 +59,7 @@ Job::Work Job::Join(Waiter waiter, absl::Time now) {
     Close(id,
           error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_UNSPECIFIED,
                       "nobody tunes this key now", "call tune with a reference"));
-    return waiters_.empty() ? AfterLoss(Departure::kWithdrawn) : Work::kNone;
+    return waiters_.empty() ? AfterLoss() : Work::kNone;
   }
   tuner::v1::TuneEvent event;
   event.mutable_follow()->set_job_id(subject_.job_id);
@@ -70,6 +70,7 @@ Job::Work Job::Join(Waiter waiter, absl::Time now) {
 Job::Work Job::Leave(uint64_t waiter, Departure departure, absl::Time now) {
   if (Find(waiter) == nullptr) return Work::kNone;
   const bool is_leader = waiter == leader_;
+  if (departure == Departure::kLost && stage_ >= Stage::kReference) has_lost_waiter_ = true;
   Close(waiter, error::Make(absl::StatusCode::kCancelled, tuner::v1::ERROR_REASON_CANCELLED,
                             "the caller withdrew"));
   const bool is_leader_needed =
@@ -79,14 +80,15 @@ Job::Work Job::Leave(uint64_t waiter, Departure departure, absl::Time now) {
     DropLeader();
     return Elect(now);
   }
-  return waiters_.empty() ? AfterLoss(departure) : Work::kNone;
+  return waiters_.empty() ? AfterLoss() : Work::kNone;
 }
 
 // The last waiter is gone.
-Job::Work Job::AfterLoss(Departure departure) {
+Job::Work Job::AfterLoss() {
   if (stage_ == Stage::kEnded) return Work::kNone;
   const bool needs_nobody = stage_ >= Stage::kCopyingExpected;
-  if (needs_nobody && departure == Departure::kLost) return Work::kNone;
+  // Only when every waiter withdrew is it in vain: a lost one may come back for the Result.
+  if (needs_nobody && has_lost_waiter_) return Work::kNone;
   return Fail(absl::CancelledError("nobody waits for this tune any more"));
 }
 
@@ -204,12 +206,13 @@ Job::Work Job::RefuseLeader(const absl::Status& status, absl::Time now) {
 }
 
 Job::Work Job::Refuse(uint64_t waiter, const absl::Status& status, absl::Time now) {
-  const bool is_leader = waiter == leader_ && leader_ != 0;
+  if (Find(waiter) == nullptr) return Work::kNone;
+  const bool is_leader = waiter == leader_;
   if (is_leader && stage_ <= Stage::kReference) return RefuseLeader(status, now);
   // One that does not lead, or is no longer needed: the job goes on without it.
   if (is_leader) leader_ = 0;
   Close(waiter, status);
-  return waiters_.empty() ? AfterLoss(Departure::kWithdrawn) : Work::kNone;
+  return waiters_.empty() ? AfterLoss() : Work::kNone;
 }
 
 // The leader's steps.
@@ -378,7 +381,7 @@ Job::Work Job::Tick(absl::Time now, int queue_position, int64_t estimate_ms) {
     if (work != Work::kNone || stage_ <= Stage::kReference) return work;
   }
   progress_.set_queue_position(queue_position);
-  progress_.set_estimate_ms(estimate_ms);
+  if (stage_ != Stage::kRunning) progress_.set_estimate_ms(estimate_ms);
   if (now >= told_ + kTellEvery) TellAll(now);
   return Work::kNone;
 }

@@ -116,7 +116,7 @@ class Job {
   Work OnReferenceFailed(uint64_t waiter, const std::string& message, absl::Time now);
 
   // A waiter spoke out of turn, or ran out of time: it is told `status` and goes; a leader that is
-  // needed is replaced.
+  // needed is replaced. Unknown ids are ignored.
   Work Refuse(uint64_t waiter, const absl::Status& status, absl::Time now);
 
   // REQUIRES: kCopy was returned, once each.
@@ -143,6 +143,7 @@ class Job {
   std::vector<Waiter> Finish();
 
   // Timeouts, and progress to every waiter once a second. `queue_position` is 0 unless kQueued.
+  // `estimate_ms` is told until it runs; from then on the tuner's own is.
   Work Tick(absl::Time now, int queue_position, int64_t estimate_ms);
 
   const Subject& subject() const { return subject_; }
@@ -172,7 +173,7 @@ class Job {
   void DropLeader();
   // The leader's mistake: it is refused and the next one leads.
   Work RefuseLeader(const absl::Status& status, absl::Time now);
-  Work AfterLoss(Departure departure);
+  Work AfterLoss();
   Work QueueIfReady(absl::Time now);
 
   bool TimeOut(const Waiter& waiter, absl::Time now, std::string* which) const;
@@ -188,7 +189,8 @@ class Job {
   Stage stage_ = Stage::kElecting;
   std::vector<Waiter> waiters_;  // oldest first
   uint64_t leader_ = 0;
-  int election_ = 0;  // counts leaders: what was begun for an earlier one is void
+  int election_ = 0;              // counts leaders: what was begun for an earlier one is void
+  bool has_lost_waiter_ = false;  // after ArgsOwned, without having withdrawn
   int failed_references_ = 0;
   std::string reference_failure_;
 

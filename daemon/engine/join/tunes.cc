@@ -44,6 +44,12 @@ std::string JobKey(const Subject& subject) {
                       OptionsText(subject.options));
 }
 
+// Until the end of a tune that does not run yet; 0: not known.
+int64_t EstimateMs(const DeviceQueue::Place& place) {
+  if (place.typical == absl::ZeroDuration()) return 0;
+  return std::max<int64_t>(0, absl::ToInt64Milliseconds(place.typical + place.wait));
+}
+
 }  // namespace
 
 Tunes::Tunes(TuneSettings settings, std::vector<Bench> benches, Kernels& kernels, Chips& chips,
@@ -441,13 +447,6 @@ void Tunes::AnswerDone(const Waiter& waiter, const Subject& subject,
 
 // Time and status.
 
-int64_t Tunes::EstimateMs(const Job& job, const DeviceQueue::Place& place, absl::Time now) const {
-  if (place.typical == absl::ZeroDuration()) return 0;
-  absl::Duration left = place.typical + place.wait;
-  if (job.stage() == Job::Stage::kRunning) left = place.typical - (now - job.started());
-  return std::max<int64_t>(0, absl::ToInt64Milliseconds(left));
-}
-
 bool Tunes::Tick() {
   const absl::Time now = settings_.now();
   segments_.Tend(now);
@@ -456,7 +455,7 @@ bool Tunes::Tick() {
   for (const auto& [name, job] : jobs_) jobs.push_back(job);
   for (const JobPtr& job : jobs) {
     const DeviceQueue::Place place = queues_.at(job->subject().device.uuid())->PlaceOf(*job, now);
-    Do(job, job->Tick(now, place.position, EstimateMs(*job, place, now)));
+    Do(job, job->Tick(now, place.position, EstimateMs(place)));
   }
   if (jobs_.empty() && !is_trimmed_ && now > last_job_end_ + kTrimAfter) {
     copies_.Trim();

@@ -129,8 +129,6 @@ class Tunes {
   void Complete(const JobPtr& job, tuner::v1::Result result);
   void AnswerDone(const Waiter& waiter, const Subject& subject, const tuner::v1::Result& result);
 
-  int64_t EstimateMs(const Job& job, const DeviceQueue::Place& place, absl::Time now) const;
-
   const TuneSettings settings_;
   Kernels& kernels_;
   Chips& chips_;

@@ -224,6 +224,28 @@ TEST_F(JobTest, ItEndsWhenEveryWaiterWithdrew) {
   EXPECT_TRUE(job_->stop());
 }
 
+TEST_F(JobTest, ItGoesOnForOneThatWasLostWhoeverWithdraws) {
+  Join(1);
+  Join(2);
+  GoToRunning(1);
+  EXPECT_EQ(job_->Leave(1, Job::Departure::kLost, now_), Work::kNone);
+  EXPECT_EQ(job_->Leave(2, Job::Departure::kWithdrawn, now_), Work::kNone);
+  EXPECT_FALSE(job_->stop());
+  // A step of one that is no longer there ends nothing.
+  EXPECT_EQ(job_->Refuse(1, absl::InvalidArgumentError("out of turn"), now_), Work::kNone);
+  EXPECT_FALSE(job_->stop());
+  EXPECT_EQ(job_->stage(), Stage::kRunning);
+}
+
+TEST_F(JobTest, OneThatWasLostBeforeTheArgumentsWereOwnedCountsForNothing) {
+  Join(1);
+  Join(2);
+  EXPECT_EQ(job_->Leave(2, Job::Departure::kLost, now_), Work::kNone);
+  GoToRunning(1);
+  EXPECT_EQ(job_->Leave(1, Job::Departure::kWithdrawn, now_), Work::kForget);
+  EXPECT_TRUE(job_->stop());
+}
+
 TEST_F(JobTest, ItEndsWhenTheOnlyWaiterIsLostBeforeItsAnswers) {
   Join(1);
   GoToReference(1);
@@ -487,21 +509,23 @@ TEST_F(JobTest, ProgressComesOnceASecondAndWithEachPhase) {
   Join(1);
   Join(2);
   job_->Tick(now_, 0, 0);
-  for (int i = 0; i < 10; ++i) job_->Tick(now_ += absl::Milliseconds(100), 0, 0);
+  for (int i = 0; i < 10; ++i) job_->Tick(now_ += absl::Milliseconds(100), 0, 66);
   EXPECT_THAT(Told(2), ElementsAre(Event::kFollow, Event::kProgress, Event::kProgress));
   EXPECT_EQ(sinks_[2]->events().back().progress().phase(), tuner::v1::PHASE_UPLOAD);
+  EXPECT_EQ(sinks_[2]->events().back().progress().estimate_ms(), 66);
   GoToRunning(1);
   tuner::v1::Progress progress;
   progress.set_phase(tuner::v1::PHASE_TIMING);
   progress.set_total(20);
+  progress.set_estimate_ms(77);
   for (int i = 0; i < 20; ++i) {
     progress.set_done(i);
     job_->OnProgress(progress, now_);
   }
   EXPECT_EQ(Told(2).size(), 4);  // the new phase, and nothing more within a second
-  job_->Tick(now_ += absl::Seconds(1), 0, 77);
+  job_->Tick(now_ += absl::Seconds(1), 0, 88);
   EXPECT_EQ(sinks_[2]->events().back().progress().done(), 19);
-  EXPECT_EQ(sinks_[2]->events().back().progress().estimate_ms(), 77);
+  EXPECT_EQ(sinks_[2]->events().back().progress().estimate_ms(), 77);  // the tuner's stays
   EXPECT_EQ(sinks_[2]->events().back().progress().job_id(), "job-1");
 }
 
