@@ -47,9 +47,9 @@ struct SegmentPool::Segment {
   std::byte* memory = nullptr;
   // Guarded by the pool's mutex.
   bool is_lent = false;
-  bool is_held = false;  // a side connection is open for it
-  bool is_charged = false;
-  bool has_pages = true;  // perhaps
+  bool is_held = false;       // a side connection is open for it
+  bool is_forgotten = false;  // by the pool: it goes with its loan
+  bool has_pages = true;      // perhaps
   absl::Time ticket_end;
   absl::Time rested_since;
 
@@ -78,6 +78,7 @@ void SegmentPool::Loan::Return() {
   {
     const absl::MutexLock lock(&pool_->mutex_);
     segment_->is_lent = false;
+    if (segment_->is_forgotten) pool_->charged_[segment_->owner.uid] -= segment_->bytes;
     segment_->rested_since = absl::Now();
   }
   segment_.reset();
@@ -112,7 +113,6 @@ absl::StatusOr<SegmentPool::Loan> SegmentPool::Lend(const SegmentOwner& owner, i
   ASSIGN_OR_RETURN(std::shared_ptr<Segment> segment, Make(owner, bytes));
   segment->id = ++last_id_;
   segment->is_lent = true;
-  segment->is_charged = true;
   segment->ticket_end = now + kTicketLife;
   charged += bytes;
   segments_[segment->id] = segment;
@@ -175,9 +175,11 @@ void SegmentPool::Forget(uint64_t id) {
   const auto found = segments_.find(id);
   if (found == segments_.end()) return;
   Segment& segment = *found->second;
-  charged_[segment.owner.uid] -= segment.bytes;
   segment.is_held = false;
-  segments_.erase(found);  // a loan keeps the memory until it ends
+  segment.is_forgotten = true;
+  // A loan keeps the memory until it ends, and so the charge.
+  if (!segment.is_lent) charged_[segment.owner.uid] -= segment.bytes;
+  segments_.erase(found);
 }
 
 void SegmentPool::Tend(absl::Time now) {

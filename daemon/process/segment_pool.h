@@ -4,7 +4,8 @@
 // creates, sizes, seals against shrinking and growing, and keeps mapped. A client fetches one by a
 // ticket over the side socket (side_server.h) and keeps it for later tunes. A segment belongs to
 // one process, is charged to its uid, and goes when that process closes its side connection, or
-// never fetches it. Not the daemon's own copies (tuner/arguments.h). Any thread.
+// never fetches it; the charge goes with its memory. Not the daemon's own copies
+// (tuner/arguments.h). Any thread.
 #ifndef PHOBOS_DAEMON_PROCESS_SEGMENT_POOL_H_
 #define PHOBOS_DAEMON_PROCESS_SEGMENT_POOL_H_
 

@@ -81,11 +81,23 @@ TEST(SegmentPool, ChargesEachUid) {
   const auto two = pool.Lend({1000, 2}, 1, {}, kNow);
   EXPECT_THAT(two, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("8192")));
   EXPECT_THAT(pool.Lend({1001, 3}, 1, {}, kNow), IsOk());
-  // A ticket that nobody used frees its segment.
+  // A ticket that nobody used frees its segment; who reads from it meanwhile keeps the memory, and
+  // with it the charge.
   pool.Tend(kNow + absl::Seconds(31));
-  EXPECT_THAT(pool.Lend({1000, 2}, 1, {}, kNow), IsOk());
-  // Who reads from it meanwhile keeps the memory.
   EXPECT_EQ(one->memory()[0], std::byte{0});
+  EXPECT_THAT(pool.Lend({1000, 2}, 1, {}, kNow), StatusIs(absl::StatusCode::kResourceExhausted));
+  *one = SegmentPool::Loan();
+  EXPECT_THAT(pool.Lend({1000, 2}, 1, {}, kNow), IsOk());
+}
+
+TEST(SegmentPool, WhatALoanKeepsMappedStaysCharged) {
+  SegmentPool pool(8192);
+  auto loan = pool.Lend(kOwner, 8192, {}, kNow);
+  ASSERT_THAT(pool.Redeem(loan->ticket(), kOwner.uid, kNow), IsOk());
+  pool.Release(loan->id());
+  EXPECT_THAT(pool.Lend(kOwner, 4096, {}, kNow), StatusIs(absl::StatusCode::kResourceExhausted));
+  *loan = SegmentPool::Loan();
+  EXPECT_THAT(pool.Lend(kOwner, 8192, {}, kNow), IsOk());
 }
 
 TEST(SegmentPool, ImpossibleSizesAreRefused) {
