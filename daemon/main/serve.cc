@@ -90,15 +90,17 @@ bool IsIdleForLong(const options::Options& options, const rpc::Door& door, absl:
 }
 
 // Keeps the engine's time until a stop signal, or until a private daemon was idle for long enough.
-// `engine` may be null.
+// `engine` is null where all go to `redirect_socket`: then until nobody serves there any more, so
+// that the next who asks here starts a daemon that can have the cache.
 void ServeUntilTheEnd(const options::Options& options, int stop_signals, const rpc::Door& door,
-                      engine::Engine* engine) {
+                      engine::Engine* engine, const std::string& redirect_socket) {
   const absl::Time started = absl::Now();
   bool is_busy = false;
   bool is_trimmed = false;
   while (true) {
     pollfd stop = {stop_signals, POLLIN, 0};
     if (poll(&stop, 1, is_busy ? kBusyTickMs : kIdleTickMs) > 0) return;
+    if (engine == nullptr && !process::IsServed(redirect_socket)) return;
     is_busy = engine != nullptr && engine->tunes().Tick();
     if (is_busy) {
       is_trimmed = false;
@@ -169,7 +171,8 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
   House house = *std::move(built);
   former_stderr.Reset();
   process::SayReady(ready, ground.socket);
-  ServeUntilTheEnd(options, ground.stop_signals.get(), *house.door, house.engine.get());
+  ServeUntilTheEnd(options, ground.stop_signals.get(), *house.door, house.engine.get(),
+                   ground.redirect_socket);
   // Nobody new comes in before the cache's lock is free; those in the backlog start the next
   // daemon.
   if (!ground.is_activated) unlink(ground.socket.c_str());

@@ -128,12 +128,16 @@ class Daemon(unittest.TestCase):
         self.assertIn(b"stand-in 1", hello(path))
 
     def test_an_activated_one_without_the_cache_redirects(self):
-        self.start()
+        target, _ = self.start()
         path = os.path.join(self.folder, "activated")
         self.activated(self.listener(path), self.socket)
         answer = hello(path)
         self.assertIn(self.socket.encode(), answer)
         self.assertNotIn(b"stand-in 1", answer)
+        # It ends with what it points to, so that the next one to be activated can have the cache.
+        target.terminate()
+        target.wait(timeout=10)
+        self.assertEqual(self.started[-1].wait(timeout=10), 0)
 
     def test_an_idle_one_is_small(self):
         process, _ = self.start()
