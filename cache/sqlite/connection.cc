@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/sqlite/connection.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 
@@ -116,6 +119,13 @@ absl::StatusOr<Connection> Connection::Open(const std::string& path, Mode mode) 
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI | SQLITE_OPEN_EXRESCODE;
   flags |=
       mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  if (mode == Mode::kReadWrite) {
+    // SQLite would make it 0644; its log and index get the mode of the file. Only a file that is
+    // new: closing another descriptor of one that is open would drop SQLite's locks. What fails
+    // here fails in SQLite too.
+    const int made = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (made >= 0) close(made);
+  }
   sqlite3* database = nullptr;
   const int result = sqlite3_open_v2(
       Uri(path, mode == Mode::kImmutable ? "?immutable=1" : "").c_str(), &database, flags, nullptr);

@@ -71,7 +71,7 @@ class Statement {
 class Connection {
  public:
   enum class Mode {
-    kReadWrite,  // made when missing
+    kReadWrite,  // made when missing, with its log for this user alone (0600)
     kReadOnly,
     kImmutable,  // without locks or a log: for a folder that cannot be written to
   };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The schema of results.db, its versions, and the steps between them. What a Result on disk looks
-// like is told in schema.cc, column by column. One daemon writes a database; anybody may read it
-// with the sqlite3 shell.
+// like is told in schema.cc, column by column. One daemon writes a database; the user
+// it belongs to may read it with the sqlite3 shell. Others may not, for it has texts of sources.
 //
 // A version that was released is never edited: its number and its SQL are on users' disks. A change
 // is a new step at the end of kMigrations, and a dump of the version before it in

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/engine/chips.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -20,9 +23,14 @@ std::string DatabasePath(const std::string& cache_dir, const std::string& chip) 
   return absl::StrCat(cache_dir, "/", chip, "/autotune/results.db");
 }
 
+// The folder of a database, for this user alone: it has the texts of sources. Others may ask the
+// daemon for Results.
 absl::Status MakeFolder(const std::string& path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  fs::create_directories(fs::path(path).parent_path(), error);
+  if (!error && mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    error = std::error_code(errno, std::generic_category());
+  }
   if (!error) return absl::OkStatus();
   return absl::ErrnoToStatus(error.value(), absl::StrCat("mkdir ", path));
 }

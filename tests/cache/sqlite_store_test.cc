@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -109,6 +110,25 @@ TEST_F(SqliteStoreTest, MakesAWalDatabaseOfEightKibPages) {
   EXPECT_THAT(connection.AskText("PRAGMA journal_mode"), testing::IsOkAndHolds("wal"));
   EXPECT_THAT(connection.AskText("PRAGMA integrity_check"), testing::IsOkAndHolds("ok"));
   EXPECT_THAT(connection.Ask("SELECT version FROM schema_version"), testing::IsOkAndHolds(1));
+}
+
+TEST_F(SqliteStoreTest, ItsFilesAreForTheirUserAlone) {
+  const mode_t before = umask(0);
+  Write(path_, std::string(5000, 'g'));
+  ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
+  for (int i = 0; i < 2; ++i) {  // made by a repair, then anew
+    const std::unique_ptr<ResultStore> store = MustOpen();
+    ASSERT_OK(store->Append(AddKey(1), GenerationAt(1)));
+    for (const char* suffix : {"", "-wal", "-shm"}) {
+      EXPECT_EQ(fs::status(path_ + suffix).permissions(),
+                fs::perms::owner_read | fs::perms::owner_write)
+          << suffix;
+    }
+    fs::remove(path_);
+    fs::remove(path_ + "-wal");
+    fs::remove(path_ + "-shm");
+  }
+  umask(before);
 }
 
 TEST_F(SqliteStoreTest, RemembersAcrossOpenings) {

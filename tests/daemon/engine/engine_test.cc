@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 
 #include "cache/sqlite_store.h"
 #include "daemon/error/error.h"
@@ -304,6 +307,20 @@ TEST_F(EngineTest, StatusTellsWhatIsThere) {
   EXPECT_EQ(status.tunes(), 1);
   EXPECT_EQ(status.lookups(), 2);
   EXPECT_EQ(status.hits(), 1);
+}
+
+TEST_F(EngineTest, DatabasesAreInFoldersForThisUserAlone) {
+  const mode_t before = umask(0);
+  Start();
+  umask(before);
+  int folders = 0;
+  for (const auto& chip : std::filesystem::directory_iterator(folder->path())) {
+    const std::filesystem::path databases = chip.path() / "autotune";
+    if (!std::filesystem::exists(databases)) continue;
+    ++folders;
+    EXPECT_EQ(std::filesystem::status(databases).permissions(), std::filesystem::perms::owner_all);
+  }
+  EXPECT_EQ(folders, 1);
 }
 
 TEST_F(EngineTest, NeedsADevice) {
