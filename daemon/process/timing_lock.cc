@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -28,6 +30,21 @@ std::string Plain(const std::string& uuid) {
     if (c == '/' || c == '\0') c = '_';
   }
   return plain;
+}
+
+// A lock file may belong to another user, and the folder be open to all and sticky: there the
+// kernel may refuse O_CREAT of a file that exists (fs.protected_regular). So it is made only when
+// missing.
+Fd OpenLockFile(const std::string& path) {
+  Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.ok() || errno != ENOENT) return file;
+  file = Fd(open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.ok()) {
+    fchmod(file.get(), 0644);  // whatever the umask: other users open it too
+  } else if (errno == EEXIST) {
+    file = Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  return file;
 }
 
 Attempt TryFlock(const Fd& file) {
@@ -62,12 +79,15 @@ absl::StatusOr<bool> Wait(const std::function<Attempt()>& attempt, const std::at
 absl::StatusOr<TimingLock> TimingLock::Take(const std::string& folder, const std::string& card_uuid,
                                             const std::atomic<bool>& stop) {
   const std::string path = absl::StrCat(folder, "/", Plain(card_uuid));
-  Fd file(open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0666));
+  const bool has_folder = access(folder.c_str(), F_OK) == 0 || errno != ENOENT;
+  Fd file = has_folder ? OpenLockFile(path) : Fd();
   if (file.ok()) {
     const absl::StatusOr<bool> taken = Wait([&] { return TryFlock(file); }, stop);
     if (!taken.ok()) return taken.status();
     if (*taken) return TimingLock(std::move(file), "flock");
   }
+  // Others lock the file: another kind of lock would exclude none of them.
+  if (has_folder) return TimingLock(Fd(), "none");
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (socket.ok()) {
     const std::string name = absl::StrCat("phobos-card-", Plain(card_uuid));

@@ -17,8 +17,8 @@ namespace phobos::process {
 class TimingLock {
  public:
   // Waits for the lock of `card_uuid`. It is a flock on a file in `folder` (/run/phobos/locks)
-  // where that exists, else the name of an abstract Unix socket; where neither can be had the lock
-  // is none and kind() says so. Cancelled: `stop` became true meanwhile.
+  // where that folder exists, else the name of an abstract Unix socket. Where that one cannot be
+  // had the lock is none and kind() says so. Cancelled: `stop` became true meanwhile.
   static absl::StatusOr<TimingLock> Take(const std::string& folder, const std::string& card_uuid,
                                          const std::atomic<bool>& stop);
 
