@@ -49,6 +49,13 @@ absl::Status FromErrno(std::string_view call, const std::string& path) {
   return absl::ErrnoToStatus(errno, Concat(call, " ", path));
 }
 
+// The store's own disk refuses: no fault of the artifact's, so never NotFound or DataLoss.
+absl::Status Refused(std::string_view call, const std::string& path) {
+  return absl::UnavailableError(
+      Concat("the kernel cache cannot take an artifact (", FromErrno(call, path).message(),
+             "); make room or access there, or set PHOBOS_KERNEL_CACHE_DIR to another folder"));
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return FromErrno("open", path);
@@ -60,20 +67,23 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 // Writes and syncs a new file with these bytes under an unused name in `folder`, and returns its
 // path.
 absl::StatusOr<std::string> WriteTemporary(const std::string& folder, std::string_view bytes) {
+  // Somebody may have removed the folder under a running daemon.
+  std::error_code error;
+  fs::create_directories(folder, error);
   std::string path = Concat(folder, "/", kTemporaryPrefix, "XXXXXX");
   const int descriptor = mkostemp(path.data(), O_CLOEXEC);
-  if (descriptor < 0) return FromErrno("mkostemp", path);
+  if (descriptor < 0) return Refused("mkostemp", path);
   absl::Cleanup remove = [&] { unlink(path.c_str()); };
   absl::Cleanup closing = [&] { close(descriptor); };
   while (!bytes.empty()) {
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FromErrno("write", path);
+    if (written < 0) return Refused("write", path);
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   // Readable to all and, as a shared object, executable.
-  if (fchmod(descriptor, 0755) != 0) return FromErrno("fchmod", path);
-  if (fdatasync(descriptor) != 0) return FromErrno("fdatasync", path);
+  if (fchmod(descriptor, 0755) != 0) return Refused("fchmod", path);
+  if (fdatasync(descriptor) != 0) return Refused("fdatasync", path);
   std::move(remove).Cancel();
   return path;
 }
@@ -137,7 +147,7 @@ absl::StatusOr<std::string> ArtifactStore::Adopt(const std::string& path, std::s
   }
   ASSIGN_OR_RETURN(const std::string temporary, WriteTemporary(folder_, bytes));
   if (rename(temporary.c_str(), place.c_str()) != 0) {
-    const absl::Status status = FromErrno("rename", temporary);
+    const absl::Status status = Refused("rename", temporary);
     unlink(temporary.c_str());
     return status;
   }

@@ -28,7 +28,8 @@ class ArtifactStore {
 
   // Takes the file at `path` (same file system or not) into the store and returns its final path.
   // `digest` is checked against the bytes: DataLoss when they differ. An artifact that is here
-  // already is left as it is.
+  // already is left as it is; a folder that somebody removed is made again. NotFound: no file at
+  // `path`. Unavailable: the store's disk refuses, with the remedy.
   absl::StatusOr<std::string> Adopt(const std::string& path, std::string_view digest,
                                     std::string_view extension);
 

@@ -80,6 +80,24 @@ TEST_F(ArtifactStoreTest, RefusesOtherBytesThanItsName) {
   EXPECT_TRUE(fs::is_empty(kernels_)) << "nothing is left behind";
 }
 
+TEST_F(ArtifactStoreTest, MakesARemovedFolderAgain) {
+  ArtifactStore store = MustOpen();
+  const std::string file = Built("machine code");
+  fs::remove_all(kernels_);
+  ASSERT_OK_AND_ASSIGN(const std::string path, store.Adopt(file, Sha256Hex("machine code"), "so"));
+  EXPECT_TRUE(fs::exists(path));
+}
+
+TEST_F(ArtifactStoreTest, SaysThatItsDiskRefuses) {
+  ArtifactStore store = MustOpen();
+  const std::string file = Built("machine code");
+  fs::remove_all(kernels_);
+  std::ofstream(kernels_) << "not a folder";
+  const absl::Status status = store.Adopt(file, Sha256Hex("machine code"), "so").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("PHOBOS_KERNEL_CACHE_DIR"));
+}
+
 TEST_F(ArtifactStoreTest, RefusesNamesThatAreNone) {
   ArtifactStore store = MustOpen();
   std::ofstream(folder_ + "/secret.so") << "secret";
