@@ -6,6 +6,7 @@
 accepted.
 """
 
+import functools
 import math
 import struct
 import sys
@@ -228,7 +229,7 @@ def describe(argument):
             address,
             interface["shape"],
             _name_of(interface["typestr"], argument),
-            interface.get("strides"),
+            _unless_c_order(interface.get("strides"), interface["shape"], interface["typestr"]),
             is_readonly,
             argument,
         )
@@ -243,6 +244,20 @@ def describe(argument):
     return Tensor(address, view.shape, name, strides, view.readonly, view)
 
 
+def _unless_c_order(strides, shape, typestr):
+    """The strides, or None where they are those of a C-contiguous array."""
+    if strides is None or 0 in shape:
+        return None
+    if not typestr[2:].isdigit():
+        return strides
+    step = int(typestr[2:])
+    for side, stride in zip(reversed(shape), reversed(strides)):
+        if side != 1 and stride != step:
+            return strides
+        step *= side
+    return None
+
+
 def _name_of(typestr, argument):
     for dtype in DTYPES.values():
         if dtype.typestr == typestr and dtype.name != "bf16":
@@ -251,13 +266,21 @@ def _name_of(typestr, argument):
     return "bf16" if own == "bfloat16" else own
 
 
-def _address_of(view):
+@functools.cache
+def _buffer_type():
+    """Py_buffer as far as its address is wanted; made once."""
     import ctypes
 
     class PyBuffer(ctypes.Structure):
         _fields_ = [("buf", ctypes.c_void_p), ("rest", ctypes.c_byte * 256)]
 
-    buffer = PyBuffer()
+    return PyBuffer
+
+
+def _address_of(view):
+    import ctypes
+
+    buffer = _buffer_type()()
     api = ctypes.pythonapi
     api.PyObject_GetBuffer(ctypes.py_object(view), ctypes.byref(buffer), 0)
     address = buffer.buf or 0

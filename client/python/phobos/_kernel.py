@@ -151,8 +151,8 @@ class Kernel:
         same options.
 
         reference, rtol, atol, flush_l2: as on @ph.kernel, whose values they replace in this call.
-        force: only a Result newer than the one seen last will do. The arguments are left as they
-        are. From then on launches of this process at this key take the Result's winner. Raises
+        force: tunes again; only a Result newer than the one that this process saw last, or else
+        than the stored one, will do. The arguments are left as they are. From then on launches of this process at this key take the Result's winner. Raises
         TuneError, with every variant's reason, where no variant passed.
         """
         import ctypes

@@ -12,7 +12,7 @@ import numpy as np
 
 import fake
 import phobos.lang as ph
-from phobos._arguments import Parameter, Signature, bf16_bits
+from phobos._arguments import Parameter, Signature, bf16_bits, describe
 
 
 def signature(*parameters, extents=("N",)):
@@ -79,6 +79,23 @@ class TensorsTest(unittest.TestCase):
             self.pair.bind((np.zeros(5), np.zeros(5, np.float32)))
         with self.refused("and >f4 in the array|and float32|>f4"):
             self.pair.bind((np.zeros(5, ">f4"), np.zeros(5, np.float32)))
+
+    def test_explicit_strides_of_row_major_order_are_contiguous(self):
+        class Exporter:
+            def __init__(self, array, strides):
+                said = dict(array.__array_interface__)
+                self.__array_interface__ = {**said, "strides": strides}
+                self.kept = array
+
+        array = np.zeros((4, 1, 8), np.float32)
+        for strides, wanted in (
+            ((32, 32, 4), None), ((32, 999, 4), None), ((4, 4, 16), (4, 4, 16)), (None, None),
+        ):  # fmt: skip
+            self.assertEqual(describe(Exporter(array, strides)).strides, wanted)
+        empty = np.zeros((0, 8), np.float32)
+        self.assertIsNone(describe(Exporter(empty, (999, 4))).strides)
+        dates = np.zeros(8, "datetime64[ns]")[::2]
+        self.assertEqual(describe(dates).strides, (16,))
 
     def test_strides_are_told(self):
         x = np.zeros((8, 8), np.float32)
