@@ -70,7 +70,11 @@ int Run(const char* path, int64_t n) {
     std::printf("launched the first choices; set PHOBOS_TUNE=auto to tune\n");
     return 0;
   }
-  const int64_t block = std::get<int64_t>((*result)->winner_settings[0].value);
+  int64_t block = 0;
+  for (const auto& setting : (*result)->winner_settings) {
+    const int64_t* value = std::get_if<int64_t>(&setting.value);
+    if (setting.name == "BLOCK" && value != nullptr) block = *value;
+  }
   std::printf("winner BLOCK=%lld, %.3f ms, generation %lld\n", static_cast<long long>(block),
               static_cast<double>((*result)->best_ns) / 1e6,
               static_cast<long long>((*result)->generation));
