@@ -106,8 +106,10 @@ class FieldDecoder {
   template <typename T>
   void operator()(int number, const char*, std::optional<T>& value) {
     if (number != number_) return;
-    if (!value.has_value()) value.emplace(Empty<T>());
-    Read(*value);
+    // A field that is there again is merged into the one before; one of a wrong type is none.
+    T read = value.has_value() ? *value : Empty<T>();
+    Read(read);
+    if (is_read_) value = std::move(read);
   }
 
   template <typename T>

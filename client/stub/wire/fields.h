@@ -101,6 +101,7 @@ void Fields(F&& f, M& m) {
   f(6, "registers", m.registers);
   f(7, "shared_memory_bytes", m.shared_memory_bytes);
   f(8, "spill_bytes", m.spill_bytes);
+  f(9, "size_bytes", m.size_bytes);
 }
 
 template <typename F, Is<Device> M>

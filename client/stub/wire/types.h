@@ -111,6 +111,7 @@ struct Artifact {
   int32_t registers = 0;
   int64_t shared_memory_bytes = 0;
   int64_t spill_bytes = 0;
+  int64_t size_bytes = 0;
 };
 
 struct Device {

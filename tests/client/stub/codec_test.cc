@@ -267,6 +267,17 @@ TEST(Codec, PassesOverWhatItDoesNotKnow) {
   EXPECT_TRUE(decoded->devices.empty());
 }
 
+TEST(Codec, AFieldOfAnotherTypeIsNotPresent) {
+  // Every field of a TuneEvent as a varint: they are messages.
+  std::string bytes;
+  for (char number = 1; number <= 8; ++number) bytes += {static_cast<char>(number << 3), 1};
+  const auto event = Decode<TuneEvent>(bytes);
+  ASSERT_TRUE(event.ok());
+  EXPECT_EQ(Encode(*event), "");
+  EXPECT_FALSE(event->hit.has_value());
+  EXPECT_FALSE(event->done.has_value());
+}
+
 TEST(Codec, ReadsUnpackedLists) {
   // ties (9) as single varints, as a writer may choose.
   const auto decoded = Decode<Result>(std::string_view("\x48\x01\x48\x02", 4));
