@@ -41,6 +41,14 @@ nghttp2_nv Header(std::string_view name, std::string_view value) {
   return header;
 }
 
+// A limit as grpc-timeout says it: at most eight digits and a unit, so long ones in seconds.
+std::string TimeoutText(std::chrono::milliseconds limit) {
+  constexpr int64_t kMost = 99999999;
+  if (limit.count() <= kMost) return std::to_string(limit.count()) + "m";
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit);
+  return std::to_string(std::min<int64_t>(seconds.count(), kMost)) + "S";
+}
+
 std::string_view View(const uint8_t* bytes, size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
 }
@@ -86,7 +94,7 @@ class Session {
   std::shared_ptr<Stream> Start(const std::string& method, std::chrono::milliseconds limit) {
     const std::lock_guard<std::mutex> lock(mutex_);
     auto stream = std::make_shared<Stream>();
-    const std::string timeout = std::to_string(limit.count()) + "m";
+    const std::string timeout = TimeoutText(limit);
     nghttp2_nv headers[] = {
         Header(":method", "POST"),        Header(":scheme", "http"),
         Header(":path", method),          Header(":authority", "localhost"),

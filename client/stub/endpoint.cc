@@ -99,7 +99,6 @@ Status NoPermission(const std::string& socket) {
 Status CheckPrivateFolder(const std::string& folder, uid_t uid) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0) {
-    if (errno == ENOENT) return Status();
     return Status(Code::kFailedPrecondition, folder + ": " + strerror(errno));
   }
   if (S_ISDIR(found.st_mode) && found.st_uid == uid && (found.st_mode & 0777) == 0700) {
@@ -230,6 +229,10 @@ StatusOr<Reached> Reach(const Places& places, const Patience& patience) {
   std::string folder = places.runtime_folder + "/phobos";
   if (places.runtime_folder.empty()) {
     folder = places.temporary_folder + "/phobos-" + std::to_string(places.uid);
+    // Made before it is looked at: what is there then is nobody else's to make.
+    if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+      return Status(Code::kUnavailable, "mkdir " + folder + ": " + strerror(errno));
+    }
     if (Status status = CheckPrivateFolder(folder, places.uid); !status.ok()) return status;
   }
   StatusOr<Reached> own = ReachOrStart(places, folder + "/tuner.sock", patience);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -72,6 +73,16 @@ StatusOr<Segments::Mapping> Segments::Fetch(const SegmentGrant& grant) const {
   if (!side.ok()) return side.status();
   StatusOr<Received> received = Exchange(side->get(), grant.ticket);
   if (!received.ok()) return received.status();
+  // Memory behind the file's end would be a SIGBUS at the first touch.
+  struct stat file = {};
+  if (fstat(received->fd.get(), &file) != 0) {
+    return Status(Code::kInternal, std::string("fstat of shared memory: ") + strerror(errno));
+  }
+  if (received->number <= 0 || file.st_size < received->number) {
+    return Status(Code::kInternal, "the side socket handed out " + std::to_string(file.st_size) +
+                                       " bytes of shared memory as " +
+                                       std::to_string(received->number));
+  }
   Mapping mapping;
   mapping.side = *std::move(side);
   mapping.size = static_cast<size_t>(received->number);

@@ -170,6 +170,10 @@ TEST(Connection, TellsTheServerTheLimit) {
   ASSERT_TRUE(Unary(*connection, kLookup, "", Ample(), milliseconds(60000)).ok());
   EXPECT_GT(left_ms, 30000);
   EXPECT_LE(left_ms, 60000);
+  // More milliseconds than the header has digits.
+  ASSERT_TRUE(Unary(*connection, kLookup, "", Ample(), milliseconds(250000001)).ok());
+  EXPECT_GT(left_ms, 249000000);
+  EXPECT_LE(left_ms, 250001000);
 }
 
 TEST(Connection, InterruptedCallIsCancelled) {

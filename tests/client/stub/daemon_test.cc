@@ -241,6 +241,13 @@ TEST(Segments, RefusalsAreErrors) {
   grant.ticket = side.Make(4096);
   grant.bytes = 8192;
   EXPECT_EQ(segments.Use(grant).status().code(), Code::kInternal);
+  // A size that is none, or more than the file has.
+  for (const int64_t told : {int64_t{0}, int64_t{-1}, int64_t{8192}}) {
+    grant.segment = 2;
+    grant.bytes = 4096;
+    grant.ticket = side.MakeTold(4096, told);
+    EXPECT_EQ(segments.Use(grant).status().code(), Code::kInternal) << told;
+  }
 }
 
 TEST(Daemon, TuneStreamsCarryEvents) {

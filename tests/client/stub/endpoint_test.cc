@@ -147,6 +147,17 @@ TEST_F(EndpointTest, NoPermissionNamesTheGroup) {
   ASSERT_EQ(chmod((folder_ + "/sys").c_str(), 0700), 0);
 }
 
+TEST_F(EndpointTest, TheFolderInTmpIsMadeBeforeItIsUsed) {
+  places_.runtime_folder = "";
+  ExpectError(Code::kUnavailable, {UserFolder()});  // nobody listens, and none is started
+  struct stat made = {};
+  ASSERT_EQ(lstat(UserFolder().c_str(), &made), 0);
+  EXPECT_TRUE(S_ISDIR(made.st_mode));
+  EXPECT_EQ(made.st_mode & 0777, 0700u);
+  places_.temporary_folder += "/absent";
+  ExpectError(Code::kUnavailable, {"mkdir " + UserFolder()});
+}
+
 TEST_F(EndpointTest, TheFolderInTmpMustBePrivate) {
   places_.runtime_folder = "";
   fs::create_directory(UserFolder());

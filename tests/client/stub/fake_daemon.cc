@@ -69,14 +69,14 @@ FakeSide::~FakeSide() {
   rmdir(socket_.substr(0, socket_.rfind('/')).c_str());
 }
 
-std::string FakeSide::Make(int64_t bytes) {
+std::string FakeSide::MakeTold(int64_t bytes, int64_t told) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string ticket = "ticket .........";
   const std::string number = std::to_string(segments_.size());
   ticket.replace(16 - number.size(), number.size(), number);
   const int fd = memfd_create("segment", MFD_CLOEXEC);
   if (ftruncate(fd, bytes) != 0) return "";
-  segments_[ticket] = {fd, bytes};
+  segments_[ticket] = {fd, told};
   return ticket;
 }
 

@@ -93,7 +93,9 @@ class FakeSide {
   const std::string& socket() const { return socket_; }
 
   // Makes a segment and gives the ticket for it.
-  std::string Make(int64_t bytes);
+  std::string Make(int64_t bytes) { return MakeTold(bytes, bytes); }
+  // Whoever fetches this one is told that it has `told` bytes.
+  std::string MakeTold(int64_t bytes, int64_t told);
   // The memory behind a ticket, and how often it was fetched.
   std::byte* Memory(const std::string& ticket);
   int fetched() const { return fetched_; }
