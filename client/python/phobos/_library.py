@@ -368,7 +368,10 @@ class InterruptGuard:
         if self.exception is not None:
             raise self.exception from None
         if self._signal is not None:
-            self._handler(*self._signal)
+            try:
+                self._handler(*self._signal)
+            except BaseException as raised:
+                raise raised from None
         return False
 
 

@@ -86,14 +86,24 @@ class Tuner:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def artifacts(self):
-        """{path: time of last change} of everything compiled."""
+        """{path: inode} of everything compiled: a file that is made again gets a new one."""
         found = {}
         for folder, _, names in os.walk(self.cache):
             if os.path.basename(folder) == "kernels":
                 for name in names:
                     path = os.path.join(folder, name)
-                    found[path] = os.stat(path).st_mtime_ns
+                    found[path] = os.stat(path).st_ino
         return found
+
+    def status(self):
+        """GetStatus, as phobosctl shows it."""
+        done = subprocess.run(
+            [found("PHOBOSCTL", "bazel-bin/client/cli/phobosctl"), "status", "--format=json"],
+            env=self.environment,
+            capture_output=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
 
     def begin(self, text, **environment):
         """Starts a program; `text` comes after the imports and `say`."""
@@ -128,7 +138,7 @@ class Ended:
         return f"status {self.status}\n{self.out}\n{self.err}"
 
 
-def finish(program, seconds=120):
+def finish(program, seconds=240):
     try:
         out, err = program.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -138,7 +148,7 @@ def finish(program, seconds=120):
     return Ended(program.returncode, out, err)
 
 
-def wait_until(condition, seconds=20):
+def wait_until(condition, seconds=90):
     """Whether the condition came true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
