@@ -59,6 +59,13 @@ std::vector<int64_t> KeyOf(const KernelDescription& description,
   return key;
 }
 
+std::vector<Extent> NamedExtents(const KernelDescription& description,
+                                 const std::vector<int64_t>& extents) {
+  std::vector<Extent> named;
+  for (size_t i = 0; i < extents.size(); ++i) named.push_back({description.extents[i], extents[i]});
+  return named;
+}
+
 // A grid function of which a side is zero for the first choices: the launch runs nothing.
 bool LaunchesNothing(const TuneRequest& request, const KernelDescription& description) {
   if (description.variants.empty()) return false;
@@ -365,9 +372,8 @@ StatusOr<stub::LookupResponse> PlanSource::Lookup(const std::vector<Extent>& ext
 
 StatusOr<std::optional<PlanSource::Choice>> PlanSource::LookUpWinner(
     const KernelDescription& description, const std::vector<int64_t>& extents) {
-  std::vector<Extent> named;
-  for (size_t i = 0; i < extents.size(); ++i) named.push_back({description.extents[i], extents[i]});
-  StatusOr<stub::LookupResponse> response = Lookup(named, false, false);
+  StatusOr<stub::LookupResponse> response =
+      Lookup(NamedExtents(description, extents), false, false);
   if (!response.ok()) return response.status();
   if (!response->hit.has_value()) return std::optional<Choice>();
   const stub::Hit& hit = *response->hit;
@@ -474,13 +480,16 @@ StatusOr<std::shared_ptr<const Plan>> PlanSource::MakePlan(const Description& de
 StatusOr<TuneOutcome> PlanSource::Converse(const TuneRequest& request,
                                            const Description& description, bool warm) {
   if (Status status = CheckExtents(*description, request.extents); !status.ok()) return status;
-  const StatusOr<std::vector<int64_t>> sizes = TensorBytes(*description, request.extents);
-  if (!sizes.ok()) return sizes.status();
   if (request.values.size() != description->parameters.size()) {
     return Status(Code::kInvalidArgument,
                   source_.kernel + " has " + std::to_string(description->parameters.size()) +
                       " parameters, but " + std::to_string(request.values.size()) +
                       " values were given");
+  }
+  // Copying the arguments reads them: a bad address must be found before.
+  if (Status status = Promises::CheckTensors(*description, request.extents, request.values);
+      !status.ok()) {
+    return status;
   }
   TuneSpec spec;
   spec.kernel = ref_;
@@ -494,10 +503,22 @@ StatusOr<TuneOutcome> PlanSource::Converse(const TuneRequest& request,
   spec.callbacks = request.callbacks;
   spec.warm = warm;
   if (request.force) {
-    const int64_t seen = state_.Get().Copy(KeyOf(*description, request.extents)).generation;
-    spec.newer_than_generation = seen > 0 ? seen : kNoneSeen;
+    const StatusOr<int64_t> seen = SeenGeneration(*description, request.extents);
+    if (!seen.ok()) return seen.status();
+    spec.newer_than_generation = *seen > 0 ? *seen : kNoneSeen;
   }
   return RunTune(client_->daemon(), spec, client_->patience());
+}
+
+// The last generation that this process saw at the key, else the stored one; 0: there is none.
+StatusOr<int64_t> PlanSource::SeenGeneration(const KernelDescription& description,
+                                             const std::vector<int64_t>& extents) {
+  const int64_t seen = state_.Get().Copy(KeyOf(description, extents)).generation;
+  if (seen > 0) return seen;
+  const StatusOr<stub::LookupResponse> response =
+      Lookup(NamedExtents(description, extents), false, false);
+  if (!response.ok()) return response.status();
+  return response->hit.has_value() ? response->hit->generation : 0;
 }
 
 // One line a reason, for a launch that tuned: its caller sees no Result.

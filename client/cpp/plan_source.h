@@ -45,7 +45,7 @@ struct TuneRequest {
   TuneOptions options;
   TuneTimeouts timeouts;
   TuneCallbacks callbacks;
-  bool force = false;  // only a Result newer than the last one seen here will do
+  bool force = false;  // only a Result newer than the last seen here, or else the stored one
 };
 
 struct Tuned {
@@ -125,6 +125,8 @@ class PlanSource {
                                                      const std::vector<int64_t>& extents);
   StatusOr<TuneOutcome> Converse(const TuneRequest& request, const Description& description,
                                  bool warm);
+  StatusOr<int64_t> SeenGeneration(const KernelDescription& description,
+                                   const std::vector<int64_t>& extents);
   void WarnOfLeftOut(const Result& result);
   // Adds kernel and key to an error that lacks them.
   Status Named(const Status& status, std::string key = "") const;

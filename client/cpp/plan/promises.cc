@@ -247,11 +247,8 @@ StatusOr<Promises> Promises::Make(Description description, int32_t variant,
                         " elements; a variant with 32-bit offsets reaches " +
                         std::to_string(kMostElements32));
     }
-    promises.tensors_.push_back({i, static_cast<uint64_t>((*bytes)[i]),
-                                 static_cast<uint64_t>(std::max(element, parameter.aligned_bytes)),
-                                 parameter.is_written});
-    promises.has_written_ = promises.has_written_ || parameter.is_written;
   }
+  promises.tensors_ = TensorsOf(*description, *bytes);
   const Names names(*description, *promises.variant_, extents, nullptr, nullptr);
   for (const Condition& condition : description->conditions) {
     std::vector<ConditionOp> program = ProgramOf(condition);
@@ -270,7 +267,7 @@ StatusOr<Promises> Promises::Make(Description description, int32_t variant,
 
 Status Promises::Check(const uint64_t* values, const Grid& grid) const {
   if (Status status = CheckGrid(grid); !status.ok()) return status;
-  if (Status status = CheckTensors(values); !status.ok()) return status;
+  if (Status status = CheckAddresses(*description_, tensors_, values); !status.ok()) return status;
   for (const Pending& pending : pending_) {
     if (Status status = CheckPending(pending, values, grid); !status.ok()) return status;
   }
@@ -290,12 +287,35 @@ Status Promises::CheckGrid(const Grid& grid) const {
   return Status();
 }
 
-Status Promises::CheckTensors(const uint64_t* values) const {
-  for (const Tensor& tensor : tensors_) {
+std::vector<Promises::Tensor> Promises::TensorsOf(const KernelDescription& description,
+                                                  const std::vector<int64_t>& bytes) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < description.parameters.size(); ++i) {
+    const Parameter& parameter = description.parameters[i];
+    if (!parameter.is_tensor) continue;
+    const int64_t alignment =
+        std::max({int64_t{1}, ElementBytes(parameter.dtype), parameter.aligned_bytes});
+    tensors.push_back({i, static_cast<uint64_t>(bytes[i]), static_cast<uint64_t>(alignment),
+                       parameter.is_written});
+  }
+  return tensors;
+}
+
+Status Promises::CheckTensors(const KernelDescription& description,
+                              const std::vector<int64_t>& extents,
+                              const std::vector<uint64_t>& values) {
+  const StatusOr<std::vector<int64_t>> bytes = TensorBytes(description, extents);
+  if (!bytes.ok()) return bytes.status();
+  return CheckAddresses(description, TensorsOf(description, *bytes), values.data());
+}
+
+Status Promises::CheckAddresses(const KernelDescription& description,
+                                const std::vector<Tensor>& tensors, const uint64_t* values) {
+  for (const Tensor& tensor : tensors) {
     const uint64_t address = values[tensor.parameter];
     if (tensor.bytes == 0) continue;
     if (address != 0 && address % tensor.alignment == 0) continue;
-    const Parameter& parameter = description_->parameters[tensor.parameter];
+    const Parameter& parameter = description.parameters[tensor.parameter];
     if (address == 0) {
       return Status(Code::kInvalidArgument, parameter.name + " is at address 0");
     }
@@ -309,25 +329,25 @@ Status Promises::CheckTensors(const uint64_t* values) const {
                                               std::to_string(parameter.aligned_bytes) +
                                               ") promises");
   }
-  if (!has_written_) return Status();
-  for (const Tensor& written : tensors_) {
+  for (const Tensor& written : tensors) {
     if (!written.is_written || written.bytes == 0) continue;
     const uint64_t begin = values[written.parameter];
-    for (const Tensor& other : tensors_) {
+    for (const Tensor& other : tensors) {
       if (other.parameter == written.parameter || other.bytes == 0) continue;
       const uint64_t other_begin = values[other.parameter];
       if (begin < other_begin + other.bytes && other_begin < begin + written.bytes) {
-        return Overlap(written, other);
+        return Overlap(description, written, other);
       }
     }
   }
   return Status();
 }
 
-Status Promises::Overlap(const Tensor& written, const Tensor& other) const {
-  return Status(Code::kInvalidArgument, description_->parameters[written.parameter].name +
+Status Promises::Overlap(const KernelDescription& description, const Tensor& written,
+                         const Tensor& other) {
+  return Status(Code::kInvalidArgument, description.parameters[written.parameter].name +
                                             ", which the kernel writes, overlaps " +
-                                            description_->parameters[other.parameter].name +
+                                            description.parameters[other.parameter].name +
                                             " in memory; give it an array of its own");
 }
 

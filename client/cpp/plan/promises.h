@@ -37,6 +37,13 @@ class Promises {
   static StatusOr<Promises> Make(Description description, int32_t variant,
                                  std::vector<int64_t> extents);
 
+  // What no variant may break, of the tensors' addresses alone: none is null, each keeps its
+  // alignment, and what is written overlaps nothing. `values`: one a parameter. REQUIRES: extents
+  // that CheckExtents accepts.
+  static Status CheckTensors(const KernelDescription& description,
+                             const std::vector<int64_t>& extents,
+                             const std::vector<uint64_t>& values);
+
   // InvalidArgument names the promise, the parameter and the value. `values`: one a parameter.
   Status Check(const uint64_t* values, const Grid& grid) const;
 
@@ -58,14 +65,17 @@ class Promises {
 
   Promises() = default;
   Status CheckGrid(const Grid& grid) const;
-  Status CheckTensors(const uint64_t* values) const;
-  Status Overlap(const Tensor& written, const Tensor& other) const;
+  static std::vector<Tensor> TensorsOf(const KernelDescription& description,
+                                       const std::vector<int64_t>& bytes);
+  static Status CheckAddresses(const KernelDescription& description,
+                               const std::vector<Tensor>& tensors, const uint64_t* values);
+  static Status Overlap(const KernelDescription& description, const Tensor& written,
+                        const Tensor& other);
   Status CheckPending(const Pending& pending, const uint64_t* values, const Grid& grid) const;
 
   Description description_;
   std::vector<int64_t> extents_;
   std::vector<Tensor> tensors_;
-  bool has_written_ = false;
   const VariantSettings* variant_ = nullptr;  // into description_
   std::vector<Pending> pending_;
 };

@@ -242,6 +242,32 @@ TEST_F(KernelTest, ForceWantsANewerGenerationThanTheLastSeen) {
   EXPECT_EQ(second->generation, 2);
 }
 
+TEST_F(KernelTest, ForceInANewProcessTunesAgain) {
+  tuner_.Store(1000, 1);
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  TuneCall force;
+  force.force = true;
+  const auto again = kernel->Tune(a.Arguments(), AddGrid, force);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(tuner_.last_open().newer_than_generation(), 1);
+  EXPECT_EQ(again->generation, 2);
+}
+
+TEST_F(KernelTest, ATuneRefusesAddressesBeforeItReadsThem) {
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  std::vector<Argument> arguments = a.Arguments();
+  arguments[0] = Argument::Tensor(static_cast<float*>(nullptr), {1000});
+  Status status = kernel->Launch(arguments, AddGrid);
+  EXPECT_EQ(status.message(), "x is at address 0");
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  arguments[0] = Argument::Tensor(a.out.data(), {1000});
+  status = kernel->Tune(arguments, AddGrid).status();
+  EXPECT_NE(status.message().find("overlaps x"), std::string::npos) << status.message();
+  EXPECT_EQ(tuner_.tunes, 0);
+}
+
 TEST_F(KernelTest, AZeroGridLaunchesNothingAndNeverTunes) {
   const auto kernel = Open(true);
   Arrays a(0);
