@@ -6,6 +6,7 @@
 namespace phobos::launch {
 namespace {
 
+constexpr int64_t kMostBlocksX = (int64_t{1} << 31) - 1;
 constexpr int64_t kMostBlocksYz = 65535;
 
 Status Impossible(const Grid& grid, const std::string& why) {
@@ -23,11 +24,11 @@ StatusOr<int64_t> BlockCount(const Grid& grid) {
   if (grid.y > kMostBlocksYz || grid.z > kMostBlocksYz) {
     return Impossible(grid, "y and z may be 65535 at most; use x");
   }
-  int64_t blocks = 0;
-  if (__builtin_mul_overflow(grid.x, grid.y * grid.z, &blocks)) {
-    return Impossible(grid, "more than 2^63 - 1 blocks");
+  if (grid.x > kMostBlocksX) {
+    return Impossible(grid, "x may be 2147483647 at most; let each block do more");
   }
-  return blocks;
+  // Below 2^63, as the sides are below 2^31, 2^16 and 2^16.
+  return grid.x * grid.y * grid.z;
 }
 
 }  // namespace phobos::launch

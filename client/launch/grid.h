@@ -16,8 +16,8 @@ struct Grid {
   int64_t z = 1;
 };
 
-// Number of blocks, or InvalidArgument: a negative side, y or z over 65535, or more than 2^63 - 1
-// blocks.
+// Number of blocks, or InvalidArgument: a negative side, x over 2^31 - 1, or y or z over 65535. The
+// compiler's race check counts on these limits.
 StatusOr<int64_t> BlockCount(const Grid& grid);
 
 }  // namespace phobos::launch

@@ -14,6 +14,10 @@ using ir::Opcode;
 // Longer forms are not kept, so that no source makes them slow.
 constexpr size_t kMaxTerms = 32;
 
+// What a launch may be, as client/launch/grid.h and client/cpp/plan/promises.h check it.
+constexpr int64_t kMostBlocks[3] = {(int64_t{1} << 31) - 1, 65535, 65535};
+constexpr int64_t kMostExtent = (int64_t{1} << 48) - 1;
+
 bool IsI64(const ir::Op& op) { return op.type == ir::Type{DType::kI64, {}}; }
 
 // Ops without operands that are one number for the launch.
@@ -34,6 +38,35 @@ Interval RangeOfType(DType dtype) {
   const int bits = ir::BitWidth(dtype);
   if (!ir::IsSigned(dtype)) return {0, (int64_t{1} << bits) - 1};
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+// a * b, or anything where the product may wrap.
+Interval Product(Interval a, Interval b) {
+  if (!a.has_lo() || !a.has_hi() || !b.has_lo() || !b.has_hi()) return {};
+  const auto times = [](int64_t x, int64_t y) { return static_cast<__int128>(x) * y; };
+  const auto [lo, hi] =
+      std::minmax({times(a.lo, b.lo), times(a.lo, b.hi), times(a.hi, b.lo), times(a.hi, b.hi)});
+  const Interval product = {LowerBound(lo), UpperBound(hi)};
+  return product.has_lo() && product.has_hi() ? product : Interval();
+}
+
+// a // b, where by 0 gives 0. The ends of an open range are those of i64.
+Interval Quotient(Interval a, Interval b) {
+  if (b.lo == b.hi && b.lo > 0) {
+    return {static_cast<int64_t>(FloorDivide(a.lo, b.lo)),
+            static_cast<int64_t>(FloorDivide(a.hi, b.lo))};
+  }
+  // By a positive number no larger magnitude, and the sign stays.
+  if (a.lo < 0) return {};
+  return {b.lo >= 0 ? 0 : -a.hi, a.hi};
+}
+
+// a % b, where by 0 gives 0.
+Interval Remainder(Interval a, Interval b) {
+  if (!b.has_lo()) return {};
+  Interval rest = {std::min<int64_t>(b.lo + 1, 0), std::max<int64_t>(b.hi - 1, 0)};
+  if (a.lo >= 0 && b.lo >= 0) rest.hi = std::min(rest.hi, a.hi);
+  return rest;
 }
 
 int64_t ExtraOf(const ir::Op& op) {
@@ -101,8 +134,9 @@ Symbols::Number Symbols::Analyze(const ir::Op& op) {
   if (!IsI64(op)) return number;
   number.form = CeilDivisionOf(op);
   if (!number.form.has_value()) number.form = LinearOf(op);
+  const bool may_wrap = number.form.has_value() && MayWrap(*number.form);
   if (!number.form.has_value()) number.form = DivisionOf(op);
-  if (number.form.has_value() && number.form->terms.size() <= kMaxTerms) return number;
+  if (number.form.has_value() && !may_wrap && number.form->terms.size() <= kMaxTerms) return number;
   if (op.opcode == Opcode::kBlockId) {
     number.form = Linear::Atom(BlockAtom(op.axis));
   } else if (op.opcode == Opcode::kLoopIndex) {
@@ -115,7 +149,9 @@ Symbols::Number Symbols::Analyze(const ir::Op& op) {
     if (op.opcode == Opcode::kGridSize) grid_atoms_[op.axis] = index;
   } else {
     Atom atom = Atom::Of(Atom::Kind::kUnknown, RangeOfResult(op));
-    atom.why = number.why.empty() ? "a value that is not linear in the block's index" : number.why;
+    atom.why = !number.why.empty() ? number.why
+               : may_wrap          ? "arithmetic that may leave 64 bits"
+                                   : "a value that is not linear in the block's index";
     number.form = Fresh(std::move(atom));
   }
   return number;
@@ -139,7 +175,9 @@ std::optional<Linear> Symbols::CeilDivisionOf(const ir::Op& op) {
   const Linear& a = *OperandForm(quotient, 0);
   const Linear& b = *OperandForm(quotient, 1);
   if (!b.is_constant() || b.constant <= 0) return std::nullopt;
-  const Linear result = FreshUniform({});
+  const Interval range = RangeOf(a);
+  const Linear result = FreshUniform({static_cast<int64_t>(CeilDivide(range.lo, b.constant)),
+                                      static_cast<int64_t>(CeilDivide(range.hi, b.constant))});
   if (std::optional<Linear> over = ir::Combine(result, b.constant, a, -1)) {
     facts_.push_back({*std::move(over), {0, b.constant - 1}});
   }
@@ -221,25 +259,44 @@ Linear Symbols::Fresh(Atom atom) {
 
 int32_t Symbols::BlockAtom(int32_t axis) {
   if (block_atoms_[axis] < 0) {
-    Atom atom = Atom::Of(Atom::Kind::kBlock, Interval::AtLeast(0));
+    Atom atom = Atom::Of(Atom::Kind::kBlock, {0, kMostBlocks[axis] - 1});
     atom.axis = axis;
     block_atoms_[axis] = Fresh(std::move(atom)).terms[0].first;
   }
   return block_atoms_[axis];
 }
 
-// The index is lo + step * iteration; that it stays below the end is a guard of the body
-// (accesses.cc).
+// The index is lo + step * iteration, which never wraps; that it stays below the end is a guard of
+// the body (accesses.cc).
 void Symbols::EnterLoop(const ir::Op& loop) {
-  const Linear iteration = Fresh(Atom::Of(Atom::Kind::kIteration, Interval::AtLeast(0)));
+  const Linear& lo = *FormOf(loop.operands[0]);
+  const Linear& hi = *FormOf(loop.operands[1]);
   const int64_t step = std::get<int64_t>(ops_[loop.operands[2]]->constant);
-  std::optional<Linear> index = ir::Combine(*FormOf(loop.operands[0]), 1, iteration, step);
+  const std::optional<Linear> distance = step > 0 ? ir::Subtract(hi, lo) : ir::Subtract(lo, hi);
+  Interval turns = Interval::AtLeast(0);
+  if (distance.has_value()) {
+    const Interval range = RangeOf(*distance);
+    const __int128 stride = step > 0 ? static_cast<__int128>(step) : -static_cast<__int128>(step);
+    if (range.has_hi()) turns.hi = UpperBound(FloorDivide(range.hi - __int128{1}, stride));
+    turns.hi = std::max<int64_t>(turns.hi, 0);
+  }
+  const Linear iteration = Fresh(Atom::Of(Atom::Kind::kIteration, turns));
+  std::optional<Linear> index = ir::Combine(lo, 1, iteration, step);
   if (!index.has_value()) {
     Atom atom = Atom::Of(Atom::Kind::kUnknown, {});
     atom.why = "a loop's index";
     index = Fresh(std::move(atom));
   }
   loop_index_[loop.index] = *std::move(index);
+}
+
+// Whether an op with this form as its unbounded result may have another one in i64. A constant and
+// an atom alone are numbers of i64.
+bool Symbols::MayWrap(const Linear& form) const {
+  if (form.is_constant()) return false;
+  if (form.constant == 0 && form.terms.size() == 1 && form.terms[0].second == 1) return false;
+  const Interval range = RangeOf(form);
+  return !range.has_lo() || !range.has_hi();
 }
 
 Interval Symbols::RangeOf(const Linear& form) const {
@@ -269,9 +326,9 @@ Interval Symbols::RangeOfResult(const ir::Op& op) const {
   };
   switch (op.opcode) {
     case Opcode::kExtent:
-      return Interval::AtLeast(0);
+      return {0, kMostExtent};
     case Opcode::kGridSize:
-      return Interval::AtLeast(1);
+      return {1, kMostBlocks[op.axis]};
     case Opcode::kCast:
       return RangeOfType(ops_[op.operands[0]]->type.dtype);
     case Opcode::kMinimum: {
@@ -285,16 +342,11 @@ Interval Symbols::RangeOfResult(const ir::Op& op) const {
       return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
     }
     case Opcode::kFloorDiv:
-      // By 0 gives 0, by a positive number no larger magnitude, and the sign stays.
-      if (operand(1).lo >= 0 && operand(0).lo >= 0) return {0, operand(0).hi};
-      return {};
-    case Opcode::kMod: {
-      const Interval b = operand(1);
-      if (b.lo < 0) return {};
-      return {0, b.has_hi() ? std::max<int64_t>(b.hi - 1, 0) : b.hi};
-    }
+      return Quotient(operand(0), operand(1));
+    case Opcode::kMod:
+      return Remainder(operand(0), operand(1));
     case Opcode::kMul:
-      return operand(0).lo >= 0 && operand(1).lo >= 0 ? Interval::AtLeast(0) : Interval();
+      return Product(operand(0), operand(1));
     default:
       return {};
   }

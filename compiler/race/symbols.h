@@ -2,8 +2,9 @@
 //
 // Integer scalars of a function as linear forms over atoms: block ids, their quotients and
 // remainders, iteration numbers of loops, numbers that are one for the whole launch, and what
-// nothing is known of. Integers are unbounded here, as positions are in meaning; arithmetic in
-// fewer than 64 bits wraps, so its results are atoms. One thread at a time.
+// nothing is known of. Forms are over unbounded integers; arithmetic wraps, so that a result that
+// is of fewer than 64 bits, or that may leave them in a launch that is allowed, is an atom. One
+// thread at a time.
 #ifndef PHOBOS_COMPILER_RACE_SYMBOLS_H_
 #define PHOBOS_COMPILER_RACE_SYMBOLS_H_
 
@@ -99,6 +100,7 @@ class Symbols {
   ir::Linear Fresh(Atom atom);
   ir::Linear FreshUniform(Interval range) { return Fresh(Atom::Of(Atom::Kind::kUniform, range)); }
   const ir::Linear* OperandForm(const ir::Op& op, size_t i) const;
+  bool MayWrap(const ir::Linear& form) const;
   Interval RangeOfResult(const ir::Op& op) const;
   void EnterLoop(const ir::Op& loop);
 

@@ -21,6 +21,8 @@ using launch::Number;
 constexpr int32_t kPushFloat = 2;  // ConditionOp.Code in manifest.proto
 constexpr int32_t kPushName = 3;
 constexpr int64_t kMostElements32 = std::numeric_limits<int32_t>::max();
+// No tensor that has elements has a longer side; the compiler's race check counts on it.
+constexpr int64_t kMostExtent = (int64_t{1} << 48) - 1;
 constexpr std::string_view kGridNames[] = {"grid_x", "grid_y", "grid_z"};
 
 std::string Quoted(const Condition& condition) {
@@ -213,9 +215,10 @@ Status CheckExtents(const KernelDescription& description, const std::vector<int6
                       " extents, but " + std::to_string(extents.size()) + " values were given");
   }
   for (size_t i = 0; i < extents.size(); ++i) {
-    if (extents[i] >= 0) continue;
+    if (extents[i] >= 0 && extents[i] <= kMostExtent) continue;
+    const char* why = extents[i] < 0 ? " is negative" : " is more than 2^48 - 1";
     return Status(Code::kInvalidArgument,
-                  description.extents[i] + "=" + std::to_string(extents[i]) + " is negative");
+                  description.extents[i] + "=" + std::to_string(extents[i]) + why);
   }
   return Status();
 }

@@ -27,7 +27,7 @@ std::string KeyText(const KernelDescription& description, const std::vector<int6
 StatusOr<std::vector<int64_t>> TensorBytes(const KernelDescription& description,
                                            const std::vector<int64_t>& extents);
 
-// InvalidArgument: not one value an extent, or a negative one.
+// InvalidArgument: not one value an extent, a negative one, or one over 2^48 - 1.
 Status CheckExtents(const KernelDescription& description, const std::vector<int64_t>& extents);
 
 class Promises {

@@ -77,6 +77,8 @@ std::string Check(const Promises& promises, std::vector<uint64_t> values, Grid g
 TEST(Promises, ExtentsAreJudgedOnce) {
   EXPECT_TRUE(Make(Example(), 8).ok());
   EXPECT_EQ(Make(Example(), -1).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(Make(Example(), int64_t{1} << 48).status().message(),
+            "N=281474976710656 is more than 2^48 - 1");
   EXPECT_EQ(Make(Example(), int64_t{1} << 62).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(Make(Example(), 8, 2).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(Promises::Make(std::make_shared<const KernelDescription>(Example()), 0, {1, 2})

@@ -54,8 +54,10 @@ TEST(BlockCount, MultipliesAndRefuses) {
   EXPECT_EQ(*BlockCount({3, 4, 5}), 60);
   EXPECT_EQ(*BlockCount({0, 4, 5}), 0);
   EXPECT_EQ(*BlockCount({1, 65535, 65535}), int64_t{65535} * 65535);
+  EXPECT_EQ(*BlockCount({(int64_t{1} << 31) - 1, 65535, 65535}),
+            ((int64_t{1} << 31) - 1) * 65535 * 65535);
   for (const Grid& grid : {Grid{-1, 1, 1}, Grid{1, -1, 1}, Grid{1, 65536, 1}, Grid{1, 1, 65536},
-                           Grid{int64_t{1} << 62, 2, 1}}) {
+                           Grid{int64_t{1} << 31, 1, 1}}) {
     const auto blocks = BlockCount(grid);
     ASSERT_FALSE(blocks.ok());
     EXPECT_EQ(blocks.status().code(), Code::kInvalidArgument);

@@ -254,6 +254,33 @@ TEST(Race, Guards) {
   });
 }
 
+// Arithmetic that may leave 64 bits says nothing, also as a guard.
+TEST(Race, Wrapping) {
+  const auto scalar = [](const std::string& type, const std::string& body) {
+    return sema::KernelText{.parameters = std::string(kOne) + ", s: ph." + type,
+                            .body = "b: ph.let = ph.ctx.block.x\n" + body};
+  };
+  const char why[] = "arithmetic that may leave 64 bits";
+  Expect({
+      {"2^48 a block", Bare("out[ph.ctx.block.x * (1 << 48):+4] = 1.0"), kUnproven, why},
+      {"2^31 a block", Bare("out[ph.ctx.block.x * (1 << 30):+4] = 1.0"), kFree},
+      {"2^46 a row", Bare("out[ph.ctx.block.y * (1 << 46)] = 1.0"), kFree},
+      {"2^48 a row", Bare("out[ph.ctx.block.y * (1 << 48)] = 1.0"), kUnproven, why},
+      {"shifted by an i32", scalar("i32", "out[b + s] = 1.0"), kFree},
+      {"a guard of an i32", scalar("i32", "if s + b <= ph.cast(s, ph.i64):\n    out[0] = 1.0"),
+       kFree},
+      {"a guard of an i64", scalar("i64", "if s + b <= s:\n    out[0] = 1.0"), kUnproven},
+      {"a guard of an i64 turned round", scalar("i64", "if s + b > s:\n    return\nout[0] = 1.0"),
+       kUnproven},
+      {"a row of slices",
+       Two("for j in ph.range(N):\n    out[ph.ctx.block.x, j * BLOCK:+BLOCK] = 1.0"), kFree},
+      {"a product of extents",
+       {.parameters = "x: ph.tensor[ph.f32][M], out: ph.tensor[ph.f32][N]",
+        .body = "if M * N >= 0:\n    pass\nelse:\n    out[0] = x[ph.ctx.block.x]"},
+       kUnproven},
+  });
+}
+
 // The search for a witness is bounded, however often such a loop turns.
 TEST(Race, LoopsThatDoNothing) {
   const std::string loop = "for i in ph.range(1 << 40):\n    pass\n";

@@ -89,7 +89,8 @@ TEST_F(AdmitTest, Grids) {
   };
   const Case cases[] = {
       {Grid(1, 1, 1), nullptr},
-      {Grid(int64_t{1} << 40, 1, 1), nullptr},
+      {Grid((int64_t{1} << 31) - 1, 1, 1), nullptr},
+      {Grid(int64_t{1} << 31, 1, 1), "x may be 2147483647 at most"},
       {Grid(-1, 1, 1), "must not be negative"},
       {Grid(1, 65536, 1), "65535"},
       {Grid(1, 1, 65536), "65535"},
