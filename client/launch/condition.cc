@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/launch/condition.h"
 
-#include <cmath>
 #include <limits>
+
+#include "base/floor_division.h"
 
 namespace phobos::launch {
 namespace {
@@ -63,11 +64,6 @@ int64_t FloorModulo(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-double FloorModulo(double a, double b) {
-  const double rest = std::fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-
 Number OnInts(int op, int64_t a, int64_t b) {
   switch (op) {
     case kAdd:
@@ -114,9 +110,9 @@ Number OnDoubles(int op, double a, double b) {
     case kDiv:
       return a / b;
     case kFloorDiv:
-      return std::floor(a / b);
+      return phobos::FloorDivide(a, b);
     case kMod:
-      return FloorModulo(a, b);
+      return phobos::FloorModulo(a, b);
     case kEq:
       return Bool(a == b);
     case kNe:
@@ -134,7 +130,7 @@ Number OnDoubles(int op, double a, double b) {
     case kMax:
       return a > b ? a : b;
     default:  // kCdiv
-      return -std::floor(-a / b);
+      return -phobos::FloorDivide(-a, b);
   }
 }
 

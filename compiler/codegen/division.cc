@@ -184,7 +184,8 @@ Value* EmitFloatMod(llvm::IRBuilderBase& builder, Value* a, Value* b) {
   Value* further = builder.CreateSelect(SignsDiffer(builder, remainder, b),
                                         builder.CreateFAdd(remainder, b), remainder);
   Value* signed_zero = builder.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, b);
-  return builder.CreateSelect(builder.CreateFCmpOEQ(remainder, zero), signed_zero, further);
+  further = builder.CreateSelect(builder.CreateFCmpOEQ(remainder, zero), signed_zero, further);
+  return builder.CreateSelect(builder.CreateFCmpOEQ(b, zero), zero, further);
 }
 
 Value* EmitFloatFloorDiv(llvm::IRBuilderBase& builder, Value* a, Value* b) {
@@ -201,7 +202,7 @@ Value* EmitFloatFloorDiv(llvm::IRBuilderBase& builder, Value* a, Value* b) {
   Value* plain = builder.CreateFDiv(a, b);
   Value* signed_zero = builder.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, zero, plain);
   floor = builder.CreateSelect(builder.CreateFCmpOEQ(ratio, zero), signed_zero, floor);
-  return builder.CreateSelect(builder.CreateFCmpOEQ(b, zero), plain, floor);
+  return builder.CreateSelect(builder.CreateFCmpOEQ(b, zero), zero, floor);
 }
 
 Value* EmitMulHigh(llvm::IRBuilderBase& builder, Value* a, Value* b, ir::DType dtype) {

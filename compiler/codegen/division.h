@@ -17,7 +17,7 @@ llvm::Value* EmitIntegerFloorDiv(llvm::IRBuilderBase& builder, llvm::Value* a, l
 llvm::Value* EmitIntegerMod(llvm::IRBuilderBase& builder, llvm::Value* a, llvm::Value* b,
                             ir::DType dtype);
 
-// kFloorDiv and kMod of ir.h on f32 and f64, as NumPy has them: by zero a / b and NaN.
+// kFloorDiv and kMod of ir.h on f32 and f64, exactly as Python has them; by zero 0.
 llvm::Value* EmitFloatFloorDiv(llvm::IRBuilderBase& builder, llvm::Value* a, llvm::Value* b);
 llvm::Value* EmitFloatMod(llvm::IRBuilderBase& builder, llvm::Value* a, llvm::Value* b);
 

@@ -45,9 +45,9 @@ enum class Opcode {
   // reassociation (unless Function::fast_math).
   kAdd, kSub, kMul,
   kDiv,       // floats
-  kFloorDiv,  // ints: towards minus infinity; by 0 gives 0; the smallest by -1 wraps. floats:
-              // floor(a / b) as Python
-  kMod,       // a - floor(a / b) * b, the sign of b; ints: by 0 gives 0. floats: as Python's %
+  kFloorDiv,  // towards minus infinity; by 0 gives 0. ints: the smallest by -1 wraps. floats:
+              // Python's, from the exact remainder
+  kMod,       // a - floor(a / b) * b, exact, the sign of b; by 0 gives 0
   kPowInt,    // operand 0 to the constant non-negative power `index`, by repeated squaring
   kNegate, kAbs,
   kMinimum, kMaximum,  // floats: NaN if either is NaN

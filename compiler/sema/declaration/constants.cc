@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/concat.h"
+#include "base/floor_division.h"
 #include "compiler/sema/nearest.h"
 #include "compiler/syntax/printer.h"
 
@@ -36,12 +37,6 @@ Wide FloorDivide(Wide a, Wide b) {
   if (b == 0) return 0;
   const Wide quotient = a / b;
   return quotient - ((a % b != 0 && ((a < 0) != (b < 0))) ? 1 : 0);
-}
-
-double FloorModulo(double a, double b) {
-  if (b == 0) return 0;
-  const double remainder = std::fmod(a, b);
-  return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
 // base ** exponent, or nothing when no int64 holds it. REQUIRES: exponent >= 0.
@@ -176,9 +171,9 @@ Result Evaluator::Floats(ast::BinaryOp op, double a, double b, const ast::Expr& 
       if (b == 0) return Fail(expr, "a division by zero", "divide by something else");
       return ConstantValue(a / b);
     case ast::BinaryOp::kFloorDiv:
-      return ConstantValue(b == 0 ? 0.0 : std::floor(a / b));
+      return ConstantValue(phobos::FloorDivide(a, b));
     case ast::BinaryOp::kMod:
-      return ConstantValue(FloorModulo(a, b));
+      return ConstantValue(phobos::FloorModulo(a, b));
     case ast::BinaryOp::kPow:
       return ConstantValue(std::pow(a, b));
     default:

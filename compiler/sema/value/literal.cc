@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/floor_division.h"
+
 namespace phobos::compiler::sema {
 namespace {
 
@@ -36,12 +38,6 @@ WideInt FloorDivide(WideInt a, WideInt b) {
 }
 
 WideInt FloorModulo(WideInt a, WideInt b) { return b == 0 ? 0 : a - FloorDivide(a, b) * b; }
-
-double FloorModulo(double a, double b) {
-  double rest = std::fmod(a, b);
-  if (rest != 0 && (rest < 0) != (b < 0)) rest += b;
-  return rest == 0 ? std::copysign(0.0, b) : rest;
-}
 
 std::optional<Literal> Power(WideInt base, WideInt exponent, Problem* problem) {
   Literal result = WideInt{1};
@@ -108,9 +104,9 @@ std::optional<Literal> FoldFloats(BinaryOp op, double a, double b, Problem* prob
     case BinaryOp::kDiv:
       return Literal(a / b);
     case BinaryOp::kFloorDiv:
-      return Literal(std::floor(a / b));
+      return Literal(phobos::FloorDivide(a, b));
     case BinaryOp::kMod:
-      return Literal(FloorModulo(a, b));
+      return Literal(phobos::FloorModulo(a, b));
     case BinaryOp::kPow:
       return Literal(std::pow(a, b));
     default:

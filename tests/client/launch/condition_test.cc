@@ -69,6 +69,15 @@ TEST(Condition, AFloatOnEitherSideMakesFloats) {
   EXPECT_TRUE(Gives(0.5, Op::MAX, 1, 1.0));
 }
 
+TEST(Condition, FloatsFloorExactly) {
+  EXPECT_TRUE(Gives(1.0, Op::FLOOR_DIV, 0.1, 9.0));
+  EXPECT_TRUE(Gives(-1.0, Op::FLOOR_DIV, 0.1, -10.0));
+  EXPECT_TRUE(Gives(1.0, Op::MOD, 0.1, 0.09999999999999995));
+  EXPECT_TRUE(Gives(1.0, Op::CDIV, 0.1, 10.0));
+  EXPECT_TRUE(Gives(7.5, Op::FLOOR_DIV, 0.0, 0.0));
+  EXPECT_TRUE(Gives(7.5, Op::MOD, 0.0, 0.0));
+}
+
 TEST(Condition, ComparesAndCombines) {
   EXPECT_TRUE(Gives(1, Op::LT, 2, 1));
   EXPECT_TRUE(Gives(2, Op::LT, 2, 0));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -12,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/floor_division.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/printer.h"
 #include "gtest/gtest.h"
@@ -242,6 +244,25 @@ TEST_P(ElementwiseTest, SelectTakesByLane) {
     launch.arguments[2].elements.push_back(inputs[1][i % inputs[1].size()]);
   }
   EXPECT_EQ(Differences(b.Finish(), launch), "");
+}
+
+// What the reference says, and so what is emitted, is what constants and conditions are folded to.
+TEST(FloatDivision, OfConstantsIsThatOfTheReference) {
+  const std::vector<std::vector<Bits>> inputs = Inputs(DType::kF64, 2);
+  for (Opcode opcode : {Opcode::kFloorDiv, Opcode::kMod}) {
+    ir::Op op;
+    op.opcode = opcode;
+    op.type = {DType::kF64, {}};
+    for (size_t i = 0; i < inputs[0].size(); ++i) {
+      const Bits bits = Apply(op, DType::kF64, {inputs[0][i], inputs[1][i]});
+      const double a = static_cast<double>(ToReal(DType::kF64, inputs[0][i]));
+      const double b = static_cast<double>(ToReal(DType::kF64, inputs[1][i]));
+      const double folded = opcode == Opcode::kMod ? FloorModulo(a, b) : FloorDivide(a, b);
+      EXPECT_EQ(std::isnan(folded), IsNan(DType::kF64, bits)) << a << ", " << b;
+      if (std::isnan(folded)) continue;
+      EXPECT_EQ(FromReal(DType::kF64, folded), bits) << ir::Name(opcode) << ": " << a << ", " << b;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, ElementwiseTest, ::testing::ValuesIn(kAllTypes),

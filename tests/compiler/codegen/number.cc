@@ -69,12 +69,9 @@ Bits Encode(DType dtype, long double value) {
 
 template <typename T>
 T FloorDivision(T a, T b, T* modulus) {
+  if (b == 0) return *modulus = 0;
   T remainder = std::fmod(a, b);
   T ratio = (a - remainder) / b;
-  if (b == 0) {
-    *modulus = std::numeric_limits<T>::quiet_NaN();
-    return a / b;
-  }
   if (remainder != 0) {
     if ((b < 0) != (remainder < 0)) {
       remainder += b;

@@ -50,6 +50,30 @@ void CheckFormat(DType dtype, int exponent_bits, uint16_t largest) {
 TEST(RoundTo, F16) { CheckFormat(DType::kF16, 5, 0x7bff); }
 TEST(RoundTo, BF16) { CheckFormat(DType::kBF16, 8, 0x7f7f); }
 
+// Expected values are CPython's, but for the division by zero.
+TEST(Fold, FloatsFloorExactly) {
+  struct Case {
+    double a, b, quotient, remainder;
+  };
+  const Case cases[] = {
+      {1.0, 0.1, 9.0, 0.09999999999999995},
+      {-1.0, 0.1, -10.0, 5.551115123125783e-17},
+      {7.5, -2.0, -4.0, -0.5},
+      {-1.0, INFINITY, -1.0, INFINITY},
+      {1e300, 3.0, 3.3333333333333335e+299, 0.0},
+      {7.5, 0.0, 0.0, 0.0},
+      {-7.5, -0.0, 0.0, 0.0},
+  };
+  for (const Case& c : cases) {
+    Problem problem;
+    const auto quotient = Fold(ast::BinaryOp::kFloorDiv, Literal(c.a), Literal(c.b), &problem);
+    const auto remainder = Fold(ast::BinaryOp::kMod, Literal(c.a), Literal(c.b), &problem);
+    ASSERT_TRUE(quotient.has_value() && remainder.has_value());
+    EXPECT_EQ(AsDouble(*quotient), c.quotient) << c.a << " // " << c.b;
+    EXPECT_EQ(AsDouble(*remainder), c.remainder) << c.a << " % " << c.b;
+  }
+}
+
 TEST(CastTo, IntsToFloatsRoundOnce) {
   struct Case {
     WideInt value;
