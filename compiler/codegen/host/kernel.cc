@@ -24,6 +24,8 @@ constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
 // Copies of a loop's body at most, whatever the hint says: code size, not speed, grows from there.
 constexpr int32_t kMaxUnroll = 16;
+// And of what lies in several such loops, about: once there are so many, inner loops stay rolled.
+constexpr int32_t kMaxCopies = 64;
 
 // One more than the greatest axis whose block id is read; 0 where none is.
 int AxesRead(const ir::Block& block) {
@@ -80,6 +82,7 @@ class KernelEmitter {
   llvm::BasicBlock* next_block_ = nullptr;  // of the grid
   std::vector<LoopTargets> loops_;          // innermost last
   llvm::Value* yielded_ = nullptr;
+  int32_t copies_around_ = 1;  // of the body at hand, made by the loops around it
   bool is_reachable_ = true;
 };
 
@@ -356,16 +359,21 @@ void KernelEmitter::EmitFor(const ir::Op& op) {
       builder_.CreateUDiv(builder_.CreateSub(distance, env_.Int(1)), builder_.getInt64(stride)),
       env_.Int(1));
   turns = builder_.CreateSelect(runs, turns, env_.Int(0));
-  const int32_t copies = std::min(op.unroll, kMaxUnroll);
+  const int32_t copies = std::min({op.unroll, kMaxUnroll, kMaxCopies / copies_around_});
   loops_.push_back({nullptr, env_.NewBlock("after_for")});
-  if (copies == 1) {
+  if (copies <= 1) {
     EmitForTurns(op, turns, 1, lo);
   } else {
     llvm::Value* rest = builder_.CreateURem(turns, env_.Int(copies));
+    const auto* known_rest = llvm::dyn_cast<llvm::ConstantInt>(rest);
+    const bool has_rest = known_rest == nullptr || !known_rest->isZero();
+    const int32_t copies_around = copies_around_;
+    copies_around_ *= copies + (has_rest ? 1 : 0);
     llvm::Value* whole = builder_.CreateSub(turns, rest);
     EmitForTurns(op, whole, copies, lo);
     llvm::Value* next = builder_.CreateAdd(lo, builder_.CreateMul(whole, env_.Int(step)));
     EmitForTurns(op, rest, 1, next);
+    copies_around_ = copies_around;
   }
   Jump(loops_.back().after);
   builder_.SetInsertPoint(loops_.back().after);

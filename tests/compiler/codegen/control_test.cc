@@ -2,6 +2,7 @@
 //
 // Control flow, variables, and statements that must not be evaluated late.
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -90,6 +91,24 @@ TEST_F(ControlTest, ForEndsAtTheEndsOfTheIntegers) {
         [&](ValueId) { b.Write(turns, Sum(b.Read(turns), b.Int(1000000))); });
   Store(out, Fill(b.Cast(b.Read(turns), DType::kI32)));
   Check({0, 1, 2, 3, 20});
+}
+
+// 16^5 copies of the innermost body would not compile in a lifetime.
+TEST_F(ControlTest, NestedUnrollingIsBounded) {
+  const ir::VarId sum = b.Declare("sum", b.Int(1));
+  const std::function<void(int, ValueId)> nest = [&](int depth, ValueId outer) {
+    if (depth == 0) {
+      b.Write(sum, Sum(Op(Opcode::kMul, b.Read(sum), b.Int(3)), outer));
+      return;
+    }
+    b.For(
+        b.Int(0), count, 1,
+        [&](ValueId i) { nest(depth - 1, Sum(Op(Opcode::kMul, outer, b.Int(2)), i)); },
+        /*unroll=*/16);
+  };
+  nest(5, b.Int(0));
+  Store(out, Fill(b.Cast(b.Read(sum), DType::kI32)));
+  Check({3});
 }
 
 TEST_F(ControlTest, BreakAndContinueInNestedLoops) {
