@@ -34,6 +34,8 @@ absl::Duration Monotonic() {
   return absl::DurationFromTimespec(now);
 }
 
+absl::Status Stopped() { return absl::UnavailableError("the daemon is stopping; connect again"); }
+
 // Two connected descriptors, ours without blocking.
 struct Pipe {
   Fd ours;
@@ -111,6 +113,7 @@ class CommandRunner::Child {
     Drain(output_, ended_.output, kMostOutput);
     Drain(errors_, ended_.errors, kMostErrors);
     RETURN_IF_ERROR(watched);
+    if (was_stopped_) return Stopped();
     return std::move(ended_);
   }
 
@@ -119,13 +122,13 @@ class CommandRunner::Child {
   absl::Status Watch() {
     const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
     if (!process.ok()) return absl::ErrnoToStatus(errno, "pidfd_open");
-    const absl::Duration end = runner_.ActiveTime() + command_.limit;
+    const absl::Duration end = Clock() + command_.limit;
     size_t written = 0;
     while (true) {
       Feed(input_, command_.input, written);
       Drain(output_, ended_.output, kMostOutput);
       Drain(errors_, ended_.errors, kMostErrors);
-      const absl::Duration left = end - runner_.ActiveTime();
+      const absl::Duration left = end - Clock();
       if (left <= absl::ZeroDuration()) {
         ended_.timed_out = true;
         return absl::OkStatus();
@@ -144,12 +147,18 @@ class CommandRunner::Child {
     }
   }
 
+  absl::Duration Clock() const {
+    return command_.runs_in_pauses ? Monotonic() : runner_.ActiveTime();
+  }
+
   // Kills what is left of the group and collects the child. The group is killed before the child is
   // waited for: until then its number cannot be given to another.
   void Reap() {
     {
       const absl::MutexLock lock(&runner_.mutex_);
       runner_.running_.erase(pid_);
+      runner_.exempt_.erase(pid_);
+      was_stopped_ = runner_.is_stopped_;
       kill(-pid_, SIGKILL);
     }
     int status = 0;
@@ -172,6 +181,7 @@ class CommandRunner::Child {
   pid_t pid_ = 0;
   Fd input_, output_, errors_;
   Ended ended_;
+  bool was_stopped_ = false;
 };
 
 absl::StatusOr<Ended> CommandRunner::Run(const Command& command) {
@@ -188,10 +198,11 @@ absl::StatusOr<pid_t> CommandRunner::Start(const Command& command,
   }
   // Under the lock, so that no pause can miss a child that is just being born.
   const absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(
-      +[](int* pauses) { return *pauses == 0; }, &pauses_));
+  const auto can_start = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return CanStart(command); };
+  mutex_.Await(absl::Condition(&can_start));
+  if (is_stopped_) return Stopped();
   ASSIGN_OR_RETURN(const pid_t pid, StartChild(options));
-  running_.insert(pid);
+  (command.runs_in_pauses ? exempt_ : running_).insert(pid);
   return pid;
 }
 
@@ -202,6 +213,13 @@ absl::Duration CommandRunner::ActiveTime() {
 
 void CommandRunner::SignalAll(int signal) {
   for (const pid_t pid : running_) kill(-pid, signal);
+}
+
+void CommandRunner::Stop() {
+  const absl::MutexLock lock(&mutex_);
+  is_stopped_ = true;
+  SignalAll(SIGKILL);
+  for (const pid_t pid : exempt_) kill(-pid, SIGKILL);
 }
 
 void CommandRunner::Pause() {

@@ -27,6 +27,8 @@ struct Command {
   bool keep_output = false;         // else its standard output is thrown away
   absl::Duration limit;             // not counting the time in which it was paused
   int64_t address_space_bytes = 0;  // 0: no limit
+  // A short one that somebody waits for: pauses leave it alone, and its limit counts them.
+  bool runs_in_pauses = false;
 };
 
 // How a command ended.
@@ -42,14 +44,17 @@ struct Ended {
 
 class CommandRunner {
  public:
-  // Runs the command to its end; what it leaves of its process group is killed. Waits while paused.
-  // Errors: it could not be started (as StartChild), or not be watched.
+  // Runs the command to its end; what it leaves of its process group is killed. Waits while paused,
+  // unless the command runs in pauses too. Errors: it could not be started (as StartChild), or not
+  // be watched; Unavailable: Stop was called.
   absl::StatusOr<Ended> Run(const Command& command);
 
-  // Stops all commands and lets none start, until as many Resumes have come.
+  // Suspends all commands and lets none start, until as many Resumes have come.
   void Pause();
   // REQUIRES: a Pause before it.
   void Resume();
+  // Kills all commands and lets none start any more. For the end of the process.
+  void Stop();
 
  private:
   class Child;
@@ -60,9 +65,16 @@ class CommandRunner {
   absl::Duration ActiveTime();
   void SignalAll(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  bool CanStart(const Command& command) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return is_stopped_ || command.runs_in_pauses || pauses_ == 0;
+  }
+
   absl::Mutex mutex_;
-  // Children that are not waited for yet, so that their numbers are theirs.
+  // Children that are not waited for yet, so that their numbers are theirs: those that pauses
+  // suspend, and the others.
   std::set<pid_t> running_ ABSL_GUARDED_BY(mutex_);
+  std::set<pid_t> exempt_ ABSL_GUARDED_BY(mutex_);
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   int pauses_ ABSL_GUARDED_BY(mutex_) = 0;               // without their Resume
   absl::Duration paused_since_ ABSL_GUARDED_BY(mutex_);  // on the monotonic clock
   absl::Duration paused_time_ ABSL_GUARDED_BY(mutex_);

@@ -120,6 +120,7 @@ class Compilation {
 
   // The outcomes of `wanted`, in that order.
   absl::StatusOr<CompiledSpace> Run(const std::vector<int>& wanted) {
+    is_single_ = wanted.size() == 1;
     outcomes_.resize(static_cast<size_t>(description_.variants_size()));
     std::vector<int> open;
     for (const int index : wanted) {
@@ -237,6 +238,7 @@ class Compilation {
     }
     command.input = source_.text;
     command.limit = limit;
+    command.runs_in_pauses = is_single_;
     command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
     return command;
   }
@@ -304,6 +306,7 @@ class Compilation {
   Memory memory_;
   cache::ArtifactStore& artifacts_;
   std::vector<std::optional<CompiledVariant>> outcomes_;  // by index
+  bool is_single_ = false;
   CompiledSpace space_;
 };
 
@@ -342,6 +345,7 @@ class ProcessRunner : public Runner {
     command.input = source.text;
     command.keep_output = true;
     command.limit = options_.limit;
+    command.runs_in_pauses = true;
     command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
     ASSIGN_OR_RETURN(const Ended ended, commands_.Run(command));
     if (ended.exit_status == kSourceIsWrong || ended.exit_status == kUsage) {
@@ -384,6 +388,7 @@ class ProcessRunner : public Runner {
 
   void Pause() override { commands_.Pause(); }
   void Resume() override { commands_.Resume(); }
+  void Stop() override { commands_.Stop(); }
 
  private:
   absl::StatusOr<CompiledSpace> Compile(const Source& source, const KernelDescription& description,

@@ -78,9 +78,14 @@ class Runner {
       const std::string& chip, cache::ResultStore& store, cache::ArtifactStore& artifacts) = 0;
 
   // On the host chip compilers pause (SIGSTOP) while something is timed. Counted: each Pause needs
-  // its Resume.
+  // its Resume. Describe, and a run for a single variant, go on: they are short and rare, and a
+  // lookup must not wait for somebody's tune.
   virtual void Pause() = 0;
   virtual void Resume() = 0;
+
+  // Kills running compilers and lets none start: what needs one is Unavailable. For the end of the
+  // daemon.
+  virtual void Stop() = 0;
 };
 
 }  // namespace phobos::compile

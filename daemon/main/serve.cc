@@ -177,6 +177,7 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
   // daemon.
   if (!ground.is_activated) unlink(ground.socket.c_str());
   if (ground.lock != nullptr) unlink(ground.side_socket.c_str());
+  if (house.engine != nullptr) house.engine->Stop();
   house.server.reset();
   return absl::OkStatus();
 }

@@ -132,5 +132,42 @@ TEST(Command, Pause) {
   EXPECT_EQ(late->output, "late\n");
 }
 
+TEST(Command, AShortOneRunsInPauses) {
+  CommandRunner runner;
+  runner.Pause();
+  Command command = Shell("echo now");
+  command.runs_in_pauses = true;
+  const absl::StatusOr<Ended> ended = runner.Run(command);
+  ASSERT_OK(ended);
+  EXPECT_EQ(ended->output, "now\n");
+  // Its limit counts the pause.
+  command = Shell("sleep 100");
+  command.runs_in_pauses = true;
+  command.limit = absl::Milliseconds(50);
+  const absl::StatusOr<Ended> late = runner.Run(command);
+  ASSERT_OK(late);
+  EXPECT_TRUE(late->timed_out);
+  runner.Resume();
+}
+
+// Whether it runs, is suspended or waits for the end of a pause.
+TEST(Command, StopEndsAllAndLetsNoneStart) {
+  CommandRunner runner;
+  const std::string mark = absl::StrCat(::testing::TempDir(), "/started-", getpid());
+  Command command = Shell(absl::StrCat("echo x > ", mark, "; sleep 100"));
+  absl::Status suspended, waiting;
+  std::thread first([&] { suspended = runner.Run(command).status(); });
+  while (access(mark.c_str(), F_OK) != 0) absl::SleepFor(absl::Milliseconds(1));
+  runner.Pause();
+  std::thread second([&] { waiting = runner.Run(command).status(); });
+  runner.Stop();
+  first.join();
+  second.join();
+  EXPECT_THAT(suspended, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(waiting, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(runner.Run(command), StatusIs(absl::StatusCode::kUnavailable));
+  runner.Resume();
+}
+
 }  // namespace
 }  // namespace phobos::compile

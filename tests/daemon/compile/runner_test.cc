@@ -249,6 +249,21 @@ TEST_F(RunnerTest, OneVariant) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(RunnerTest, WhatALookupNeedsRunsInPauses) {
+  runner_->Pause();
+  source_ = {absl::StrCat("# log ", folder_, "/log\n# space 2"), "add.py", "add"};
+  ASSERT_OK_AND_ASSIGN(description_, runner_->Describe(source_, *store_));
+  EXPECT_OK(runner_->CompileOne(source_, description_, 1, "x86-64-v3", *store_, *artifacts_));
+  EXPECT_EQ(Log().back(), "1");
+  runner_->Resume();
+}
+
+TEST_F(RunnerTest, NothingStartsAfterStop) {
+  ASSERT_OK(Compile("# space 2"));
+  runner_->Stop();
+  EXPECT_THAT(Compile("# space 3"), StatusIs(absl::StatusCode::kUnavailable));
+}
+
 TEST(Runner, ACompilerThatIsNotThereIsSaidAtTheStart) {
   Options options;
   options.compiler = "/nowhere/phobos-compile";

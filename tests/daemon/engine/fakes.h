@@ -143,6 +143,7 @@ class FakeRunner : public compile::Runner {
 
   void Pause() override { ++paused; }
   void Resume() override { --paused; }
+  void Stop() override { is_stopped = true; }
 
   compile::CompiledVariant Variant(int index) const {
     compile::CompiledVariant compiled;
@@ -165,6 +166,7 @@ class FakeRunner : public compile::Runner {
   std::atomic<int> compiles{0};
   std::atomic<int> single_compiles{0};
   std::atomic<int> paused{0};
+  std::atomic<bool> is_stopped{false};
   std::atomic<int> racy_variant{-1};
   std::atomic<int> unproven_variant{-1};  // compiles, but is not proved free of races
   std::function<void()> before_compile;   // set before the engine starts
