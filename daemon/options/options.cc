@@ -226,9 +226,11 @@ std::string DefaultCache(const Surroundings& here) {
 }
 
 std::string DefaultCompiler(const Surroundings& here) {
-  const std::string beside =
-      absl::StrCat(here.program.substr(0, here.program.rfind('/') + 1), "phobos-compile");
+  const std::string folder_of_program = here.program.substr(0, here.program.rfind('/') + 1);
+  const std::string beside = absl::StrCat(folder_of_program, "phobos-compile");
   if (here.is_executable(beside)) return beside;
+  const std::string built = absl::StrCat(folder_of_program, "../../compiler/main/phobos-compile");
+  if (here.is_executable(built)) return built;
   for (const std::string& folder :
        std::vector<std::string>(absl::StrSplit(here.environment("PATH"), ':', absl::SkipEmpty()))) {
     const std::string path = absl::StrCat(folder, "/phobos-compile");

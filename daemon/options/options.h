@@ -43,7 +43,8 @@ struct Options {
   std::vector<std::string> devices = {"cpu"};
   // How the winner is chosen where a request leaves it open. Default: the fastest.
   tuner::v1::TieBreak tie_break = tuner::v1::TIE_BREAK_FASTEST;
-  // The compiler. Default: phobos-compile beside this program, else on $PATH.
+  // The compiler. Default: phobos-compile beside this program, else where a build of the tree has
+  // it, else on $PATH.
   std::string compiler;
 
   // Performance and limits.

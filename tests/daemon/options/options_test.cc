@@ -88,6 +88,13 @@ TEST_F(OptionsTest, CompilerBesideOrOnThePath) {
   EXPECT_EQ(Read({})->options.compiler,
             "/opt/phobos/bin/phobos-compile");  // the error will name it
   EXPECT_EQ(Read({"--compiler=/mine"})->options.compiler, "/mine");
+  // As Bazel lays out what it builds: each program in the folder of its room.
+  here_.program = "/tree/bazel-bin/daemon/main/phobosd";
+  here_.is_executable = [](const std::string& path) {
+    return path == "/tree/bazel-bin/daemon/main/../../compiler/main/phobos-compile" ||
+           path == "/usr/bin/phobos-compile";
+  };
+  EXPECT_EQ(Read({})->options.compiler, "/tree/bazel-bin/compiler/main/phobos-compile");
   EXPECT_EQ(Read({"--compiler=bin/mine"})->options.compiler,
             std::filesystem::current_path().string() + "/bin/mine");
 }
