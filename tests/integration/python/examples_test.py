@@ -2,12 +2,13 @@
 """The examples: as programs, and their kernels against NumPy at sizes around the tiles."""
 
 import os
+import re
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../requirements"))
-from tuner import ROOT, Tuner
+from tuner import ROOT, Tuner, found
 
 # Every size with first choices (nothing is tuned), and one with the winner.
 _CHECK = """
@@ -73,6 +74,24 @@ class ExamplesTest(unittest.TestCase):
         second = self.example("vector_add.py", "100000")
         self.assertIn("launched without tuning: {'BLOCK': ", second)
         self.assertNotIn("* winner", second)
+
+    def test_c_and_cpp_processes_get_the_winner_that_python_found(self):
+        table = self.example("vector_add.py", "100000")
+        block = re.search(r"^\*  BLOCK=(\d+)", table, re.MULTILINE).group(1)
+        source = os.path.join(ROOT, "examples/vector_add.py")
+        for variable, path, said in (
+            ("VECTOR_ADD", "bazel-bin/examples/vector_add", f"winner BLOCK={block}, "),
+            ("VECTOR_ADD_C", "bazel-bin/examples/vector_add_c", f'"BLOCK":{block}'),
+        ):
+            done = subprocess.run(
+                [found(variable, path), source, "100000"],
+                env=self.tuner.environment,
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(said, done.stdout)
+        self.assertEqual(self.tuner.status()["tunes"], "1")
 
     def test_saxpy(self):
         out = self.example("saxpy.py", "100000")

@@ -70,6 +70,14 @@ def racing(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
     out[0:+BLOCK] = x[ph.ctx.block.x * BLOCK : +BLOCK]
 
 
+# Where a block writes is no linear function of its number, so nothing is proved about it.
+@ph.kernel(key=("N",))
+@ph.autotune(BLOCK=[256, 512])
+def squares(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
+    base: ph.let = ph.ctx.block.x * ph.ctx.block.x * BLOCK
+    out[base:+BLOCK] = x[base:+BLOCK]
+
+
 @ph.kernel(key=("N",), reference=lambda x: {"x": x + x})
 @ph.autotune(BLOCK=[256, 512])
 def double(x: ph.tensor[ph.f32][N]):

@@ -173,6 +173,16 @@ class LaunchTest(Case):
         self.assertEqual(ended.key, "N=5000")
         self.assertIn("hopeless", ended.text)
 
+    def test_what_is_not_proved_free_of_races_is_warned_of_once(self):
+        ended = self.run_program("""
+            x, y, out = arrays(256)
+            for _ in range(3):
+                squares[grid](x, out)
+            assert np.array_equal(out, x)
+            """)
+        self.assertEqual(ended.err.count("PhobosWarning"), 1, ended)
+        self.assertIn("races", ended.err)
+
     def test_in_place(self):
         self.run_program("""
             x = arrays(5000)[0]
@@ -236,6 +246,25 @@ class TuneTest(Case):
         ended = self.tuner.run("add.tune(grid, *arrays(5000), rtol=1e-12)")
         self.assertEqual(ended.status, 1)
         self.assertIn("rtol", ended.err)
+
+    def test_what_this_version_lacks_says_so(self):
+        ended = self.run_program("""
+            said = []
+            x, y, out = arrays(5000)
+            result = add.tune(grid, x, y, out)
+            for call in (
+                lambda: add.warm(grid, x, y, out),
+                lambda: add.adopt(ph.Result.from_json(result.to_json())),
+            ):
+                try:
+                    call()
+                except ph.UnsupportedError as error:
+                    said.append(error.message)
+            say(said=said)
+            """)
+        self.assertEqual(len(ended.said), 2, ended)
+        for text, verb in zip(ended.said, ("Warm", "Adopt")):
+            self.assertIn(verb + " is not available in this version", text)
 
     def test_wrong_references_are_errors_before_anything_runs(self):
         ended = self.run_program("""
