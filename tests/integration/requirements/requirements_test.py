@@ -138,15 +138,16 @@ class LaunchTest(Case):
         self.assertLess(second.compiling, first.compiling)
 
     def test_sizes_around_the_tiles_and_none(self):
-        self.run_program("""
-            for n in (1, 7, 255, 256, 257, 4093, 4096, 4097):
+        text = """
+            for n in {sizes}:
                 x, y, out = arrays(n)
                 add[grid](x, y, out)
                 assert np.array_equal(out, x + y), n
-            x, y, out = arrays(0)
-            add[grid](x, y, out)
             assert add.result(N=0) is None
-            """)
+            """
+        sizes = (0, 1, 7, 255, 256, 257, 4093, 4096, 4097)
+        self.run_program(text.format(sizes=sizes), PHOBOS_TUNE="off")
+        self.run_program(text.format(sizes=(0, 1, 257)))
 
     def test_left_out_variants_are_told_once(self):
         text = """
