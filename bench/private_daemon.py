@@ -24,7 +24,9 @@ def private_daemon(*options):
     The programs are those that PHOBOS_LIBRARY, PHOBOS_DAEMON and PHOBOS_COMPILER name, else the
     checkout's own build.
     """
-    folder = tempfile.mkdtemp(prefix="phobos-bench-")
+    # One place a process: its client keeps to the socket that it first found.
+    folder = os.path.join(tempfile.gettempdir(), f"phobos-bench-{os.getpid()}")
+    os.mkdir(folder, 0o700)
     library = located("PHOBOS_LIBRARY", "bazel-bin/client/c/libphobos.so")
     os.environ.update(PHOBOS_LIBRARY=library, PHOBOS_SOCKET=folder + "/s", PHOBOS_AUTOSTART="0")
     read, write = os.pipe()
