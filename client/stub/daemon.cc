@@ -49,7 +49,7 @@ StatusOr<HelloResponse> SayHello(Connection& connection, const std::string& clie
   bool may_repeat = false;
   Status status = Converse(
       connection, Method("Hello"), Encode(request), patience.AtMost(kHelloLimit),
-      [&](std::string message) {
+      [&](const std::string& message) {
         StatusOr<HelloResponse> decoded = Decode<HelloResponse>(message);
         if (!decoded.ok()) return decoded.status();
         response = *std::move(decoded);
@@ -179,7 +179,7 @@ StatusOr<std::string> Daemon::GetArtifact(const GetArtifactRequest& request,
   std::string bytes;
   Status status = Ask(
       "GetArtifact", Encode(request), patience, [&] { bytes.clear(); },
-      [&](std::string message) {
+      [&](const std::string& message) {
         StatusOr<ArtifactChunk> chunk = Decode<ArtifactChunk>(message);
         if (!chunk.ok()) return chunk.status();
         bytes += chunk->bytes;

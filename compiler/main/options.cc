@@ -93,7 +93,7 @@ constexpr option kFlags[] = {
 
 constexpr int kMaxJobs = 1024;
 
-absl::Status Wrong(std::string text) { return absl::InvalidArgumentError(std::move(text)); }
+absl::Status Wrong(const std::string& text) { return absl::InvalidArgumentError(text); }
 
 // --all-variants, --variants and --set exclude each other.
 absl::Status Select(Options::Selection selection, Options* options) {

@@ -3,7 +3,7 @@
 def _tidy_action(ctx, src, compilation, headers):
     stamp = ctx.actions.declare_file("%s.%s.tidy" % (ctx.label.name, src.basename))
     flags = ["-std=c++20"]
-    flags += ["-D" + define for define in compilation.defines.to_list() + compilation.local_defines.to_list()]
+    flags += ["-D" + define for define in compilation.defines.to_list() + ctx.rule.attr.local_defines]
     flags += ["-iquote" + path for path in compilation.quote_includes.to_list()]
     flags += ["-isystem" + path for path in compilation.system_includes.to_list()]
     ctx.actions.run_shell(

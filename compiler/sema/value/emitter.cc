@@ -71,7 +71,7 @@ Value Emitter::Iota(int64_t length) {
   return Value::Computed(id, builder_.TypeOf(id));
 }
 
-ir::ValueId Emitter::Once(const Key& key, ir::Op op) {
+ir::ValueId Emitter::Once(const Key& key, const ir::Op& op) {
   auto found = made_.find(key);
   if (found != made_.end()) return found->second;
   const ir::ValueId id = builder_.Append(op, true);

@@ -87,7 +87,7 @@ class Emitter {
 
   Value Leaf(ir::Opcode opcode, ir::DType dtype, int32_t index, int32_t axis);
   // The op's value, made now or where it was made before in sight.
-  ir::ValueId Once(const Key& key, ir::Op op);
+  ir::ValueId Once(const Key& key, const ir::Op& op);
   void Define(ir::ValueId id, const ir::Op& op);
   std::optional<ir::Linear> LinearOf(ir::ValueId id, const ir::Op& op) const;
   ir::Linear FormOf(const Value& value) const;

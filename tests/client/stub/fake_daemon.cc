@@ -2,6 +2,7 @@
 #include "tests/client/stub/fake_daemon.h"
 
 #include <grpc/grpc.h>
+#include <gtest/gtest.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -54,7 +55,7 @@ FakeSide::FakeSide() : socket_(FreshSocket()) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   socket_.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   listen(listener_, 16);
   server_ = std::thread([this] { Serve(); });
 }

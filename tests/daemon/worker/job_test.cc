@@ -42,7 +42,7 @@ class JobTest : public ::testing::Test {
                          *device_, *mark_));
   }
 
-  void Load(std::vector<int> variants) {
+  void Load(const std::vector<int>& variants) {
     for (const int variant : variants) {
       VariantSetup setup;
       setup.set_variant(variant);
