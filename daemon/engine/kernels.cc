@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "daemon/error/error.h"
+#include "daemon/worker/check/dtype.h"
 
 namespace phobos::engine {
 namespace {
@@ -22,30 +23,6 @@ constexpr size_t kRecentBytes = 2 << 20;
 absl::Status BadArgument(const std::string& message) {
   return error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
                      message);
-}
-
-int BytesOf(compiler::v1::DType dtype) {
-  switch (dtype) {
-    case compiler::v1::DTYPE_I8:
-    case compiler::v1::DTYPE_U8:
-    case compiler::v1::DTYPE_BOOL:
-      return 1;
-    case compiler::v1::DTYPE_F16:
-    case compiler::v1::DTYPE_BF16:
-    case compiler::v1::DTYPE_I16:
-    case compiler::v1::DTYPE_U16:
-      return 2;
-    case compiler::v1::DTYPE_F32:
-    case compiler::v1::DTYPE_I32:
-    case compiler::v1::DTYPE_U32:
-      return 4;
-    case compiler::v1::DTYPE_F64:
-    case compiler::v1::DTYPE_I64:
-    case compiler::v1::DTYPE_U64:
-      return 8;
-    default:
-      return 0;  // a type of a later compiler
-  }
 }
 
 size_t SizeOf(const Kernel& kernel) {
@@ -149,7 +126,7 @@ absl::Status CheckScalars(const compiler::v1::KernelDescription& description,
   for (const compiler::v1::Parameter& parameter : description.parameters()) {
     if (parameter.is_tensor()) continue;
     ++expected;
-    const size_t bytes = BytesOf(parameter.dtype());
+    const size_t bytes = worker::ElementBytes(parameter.dtype());
     const int64_t fitting = std::count_if(scalars.begin(), scalars.end(), [&](const auto& scalar) {
       return scalar.name() == parameter.name() && scalar.bits().size() == bytes;
     });
@@ -168,7 +145,7 @@ absl::Status CheckScalars(const compiler::v1::KernelDescription& description,
 
 absl::StatusOr<int64_t> TensorBytes(const compiler::v1::Parameter& parameter,
                                     absl::Span<const tuner::v1::Extent> extents) {
-  int64_t bytes = BytesOf(parameter.dtype());
+  int64_t bytes = worker::ElementBytes(parameter.dtype());
   for (const compiler::v1::Dimension& dimension : parameter.dims()) {
     int64_t side = dimension.literal();
     if (!dimension.extent().empty()) {
