@@ -42,9 +42,9 @@ class Collector {
   Collector(const ir::Function& function, Symbols* symbols)
       : function_(function), symbols_(*symbols) {}
 
-  Accesses Run() {
+  std::vector<Access> Run() {
     Visit(function_.body);
-    return std::move(result_);
+    return std::move(accesses_);
   }
 
  private:
@@ -68,13 +68,19 @@ class Collector {
           VisitUnder(op.regions[1], op.regions[0].back().operands[0], true);
           break;
         case Opcode::kAssume:
-          Hold(op.operands[0], true, &result_.assumptions);
+          Assume(op.operands[0]);
           break;
         default:
           break;
       }
     }
     guards_.resize(outer);
+  }
+
+  void Assume(ir::ValueId condition) {
+    std::vector<Fact> facts;
+    Hold(condition, true, &facts);
+    for (const Fact& fact : facts) symbols_.Assume(fact);
   }
 
   void VisitUnder(const ir::Block& block, ir::ValueId condition, bool holds) {
@@ -188,18 +194,18 @@ class Collector {
     if (mask != ir::kNoValue) Hold(mask, true, &guards_);
     access.guards = guards_;
     guards_.resize(outer);
-    result_.list.push_back(std::move(access));
+    accesses_.push_back(std::move(access));
   }
 
   const ir::Function& function_;
   Symbols& symbols_;
   std::vector<Fact> guards_;
-  Accesses result_;
+  std::vector<Access> accesses_;
 };
 
 }  // namespace
 
-Accesses CollectAccesses(const ir::Function& function, Symbols* symbols) {
+std::vector<Access> CollectAccesses(const ir::Function& function, Symbols* symbols) {
   return Collector(function, symbols).Run();
 }
 

@@ -25,13 +25,9 @@ struct Access {
   int32_t param() const { return op->index; }
 };
 
-struct Accesses {
-  std::vector<Access> list;  // of parameters that some store writes, in the order of the text
-  std::vector<Fact> assumptions;
-};
-
-// Fills `symbols` with the function's values on the way. The result points into `function`.
-Accesses CollectAccesses(const ir::Function& function, Symbols* symbols);
+// The accesses of parameters that some store writes, in the order of the text. Fills `symbols` with
+// the function's values and assumptions on the way. The result points into `function`.
+std::vector<Access> CollectAccesses(const ir::Function& function, Symbols* symbols);
 
 }  // namespace phobos::compiler::race
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/race/disjoint.h"
 
+#include <optional>
 #include <utility>
 
 #include "compiler/race/system.h"
@@ -15,8 +16,8 @@ using ir::Linear;
 // difference; a uniform atom has one for both.
 class Pair {
  public:
-  Pair(const ir::Function& function, const Symbols& symbols, const Accesses& accesses,
-       const Access& first, const Access& second)
+  Pair(const ir::Function& function, const Symbols& symbols, const Access& first,
+       const Access& second)
       : function_(function), symbols_(symbols), first_(first), second_(second) {
     MakeVariables();
     // The equations first: they decide most pairs alone.
@@ -26,7 +27,6 @@ class Pair {
     }
     Define();
     for (const Fact& fact : symbols.facts()) AddFact(fact, kFirst);
-    for (const Fact& fact : accesses.assumptions) AddFact(fact, kFirst);
     for (const Fact& fact : first.guards) AddFact(fact, kFirst);
     for (const Fact& fact : second.guards) AddFact(fact, kSecond);
     StayInside(first, kFirst);
@@ -34,7 +34,7 @@ class Pair {
   }
 
   bool Disjoint(std::vector<Hint>* hints) {
-    if (!system_.Narrow()) return true;
+    if (!system_.Settle()) return true;
     bool disjoint = true;
     for (int32_t axis = 0; axis < 3; ++axis) {
       if ((function_.grid_dims_used >> axis & 1) == 0) continue;
@@ -56,9 +56,15 @@ class Pair {
       variables.of[kFirst] = system_.AddVariable(atom.range);
       variables.of[kSecond] = atom.kind == Atom::Kind::kUniform ? variables.of[kFirst]
                                                                 : system_.AddVariable(atom.range);
-      if (atom.is_axis()) variables.difference = system_.AddVariable({});
+      if (atom.is_axis()) variables.difference = system_.AddVariable(DifferenceOf(atom.range));
       variables_.push_back(variables);
     }
+  }
+
+  static Interval DifferenceOf(Interval range) {
+    if (!range.has_lo() || !range.has_hi()) return {};
+    const __int128 width = static_cast<__int128>(range.hi) - range.lo;
+    return {LowerBound(-width), UpperBound(width)};
   }
 
   int32_t BlockAtom(int32_t axis) const {
@@ -69,16 +75,17 @@ class Pair {
     return -1;
   }
 
-  // scale * form, of one side's values.
-  void Append(const Linear& form, Side side, int64_t scale, System::Terms* terms) const {
+  System::Terms TermsOf(const Linear& form, Side side) const {
+    System::Terms terms;
     for (const auto& [atom, coefficient] : form.terms) {
-      terms->emplace_back(variables_[atom].of[side], scale * coefficient);
+      terms.emplace_back(variables_[atom].of[side], coefficient);
     }
+    return terms;
   }
 
-  // a - b lies in `bounds`, where a is of the first side and b of the second. Written with
-  // differences where it can be, for those are what the proof is about.
-  void AddDifference(const Linear& a, const Linear& b, Interval bounds) {
+  // a - b, where a is of the first side and b of the second. Written with differences where it can
+  // be, for those are what the proof is about.
+  System::Terms DifferenceTerms(const Linear& a, const Linear& b) const {
     System::Terms terms;
     for (const auto& [atom, coefficient] : a.terms) {
       const Variables& variables = variables_[atom];
@@ -90,11 +97,25 @@ class Pair {
       }
     }
     for (const auto& [atom, coefficient] : b.terms) {
-      terms.emplace_back(variables_[atom].of[kSecond], -coefficient);
+      // The smallest number stays itself, which is right modulo 2^64; exact forms do not have it.
+      const int64_t negated = static_cast<int64_t>(-static_cast<uint64_t>(coefficient));
+      terms.emplace_back(variables_[atom].of[kSecond], negated);
     }
+    return terms;
+  }
+
+  // a - b lies in `bounds`.
+  void AddDifference(const Linear& a, const Linear& b, Interval bounds) {
     const __int128 shift = static_cast<__int128>(a.constant) - b.constant;
-    system_.AddConstraint(std::move(terms),
+    system_.AddConstraint(DifferenceTerms(a, b),
                           {LowerBound(bounds.lo - shift), UpperBound(bounds.hi - shift)});
+    if (!symbols_.Wraps(a) && !symbols_.Wraps(b)) return;
+    const Linear all_of_a = symbols_.Expand(a);
+    const Linear all_of_b = symbols_.Expand(b);
+    const uint64_t constant =
+        static_cast<uint64_t>(all_of_a.constant) - static_cast<uint64_t>(all_of_b.constant);
+    system_.AddCongruence(DifferenceTerms(all_of_a, all_of_b), static_cast<int64_t>(constant),
+                          bounds);
   }
 
   // position + offset is the same on both sides, where 0 <= offset < length.
@@ -114,9 +135,10 @@ class Pair {
   }
 
   void AddFact(const Fact& fact, Side side) {
-    System::Terms terms;
-    Append(fact.form, side, 1, &terms);
-    AddShifted(std::move(terms), fact.form.constant, fact.bounds);
+    AddShifted(TermsOf(fact.form, side), fact.form.constant, fact.bounds);
+    if (!symbols_.Wraps(fact.form)) return;
+    const Linear all = symbols_.Expand(fact.form);
+    system_.AddCongruence(TermsOf(all, side), all.constant, fact.bounds);
   }
 
   // terms + constant lies in `bounds`.
@@ -188,15 +210,13 @@ class Pair {
         system_.AddConstraint({{variables_[atom].of[side], 1}}, Interval::AtLeast(1));
       }
       if (access.lengths[d] == 0) continue;
-      System::Terms terms;
-      Append(access.positions[d], side, 1, &terms);
-      const int64_t constant = access.positions[d].constant;
-      AddShifted(terms, constant, Interval::AtLeast(-(access.lengths[d] - 1)));
+      const Linear& position = access.positions[d];
+      AddFact({position, Interval::AtLeast(-(access.lengths[d] - 1))}, side);
       if (extent < 0) {
-        AddShifted(std::move(terms), constant, Interval::AtMost(param.dims[d].literal - 1));
+        AddFact({position, Interval::AtMost(param.dims[d].literal - 1)}, side);
       } else if (atom >= 0) {
-        terms.emplace_back(variables_[atom].of[side], -1);
-        AddShifted(std::move(terms), constant, Interval::AtMost(-1));
+        std::optional<Linear> beyond = ir::Subtract(position, Linear::Atom(atom));
+        if (beyond.has_value()) AddFact({*std::move(beyond), Interval::AtMost(-1)}, side);
       }
     }
   }
@@ -231,10 +251,8 @@ class Pair {
   bool IsPositive(const Linear& form) {
     if (form.is_constant()) return form.constant > 0;
     // Not positive is form <= 0.
-    System::Terms terms;
-    Append(form, kFirst, 1, &terms);
     System trial = system_;
-    trial.AddConstraint(std::move(terms),
+    trial.AddConstraint(TermsOf(form, kFirst),
                         Interval::AtMost(UpperBound(-static_cast<__int128>(form.constant))));
     return !trial.Narrow();
   }
@@ -260,9 +278,9 @@ class Pair {
 
 }  // namespace
 
-bool AreDisjoint(const ir::Function& function, const Symbols& symbols, const Accesses& accesses,
-                 const Access& first, const Access& second, std::vector<Hint>* hints) {
-  return Pair(function, symbols, accesses, first, second).Disjoint(hints);
+bool AreDisjoint(const ir::Function& function, const Symbols& symbols, const Access& first,
+                 const Access& second, std::vector<Hint>* hints) {
+  return Pair(function, symbols, first, second).Disjoint(hints);
 }
 
 }  // namespace phobos::compiler::race

@@ -22,8 +22,8 @@ struct Hint {
 
 // True: proved that no two different blocks touch one element by `first` and `second` (which may be
 // the same access). False: not proved, and *hints has places to look at.
-bool AreDisjoint(const ir::Function& function, const Symbols& symbols, const Accesses& accesses,
-                 const Access& first, const Access& second, std::vector<Hint>* hints);
+bool AreDisjoint(const ir::Function& function, const Symbols& symbols, const Access& first,
+                 const Access& second, std::vector<Hint>* hints);
 
 }  // namespace phobos::compiler::race
 

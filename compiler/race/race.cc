@@ -83,7 +83,7 @@ std::string UnprovenText(const ir::Function& function, const Symbols& symbols, c
 
 Report Check(const ir::Function& function) {
   Symbols symbols(function);
-  const Accesses accesses = CollectAccesses(function, &symbols);
+  const std::vector<Access> accesses = CollectAccesses(function, &symbols);
   for (int32_t axis = 0; axis < 3; ++axis) {
     if ((function.grid_dims_used >> axis & 1) != 0) symbols.BlockAtom(axis);
   }
@@ -91,9 +91,9 @@ Report Check(const ir::Function& function) {
   std::vector<Hint> hints;
   size_t pairs = 0;
   size_t undecided = 0;
-  for (const Access& store : accesses.list) {
+  for (const Access& store : accesses) {
     if (!store.is_store()) continue;
-    for (const Access& other : accesses.list) {
+    for (const Access& other : accesses) {
       // Of two stores, one order is enough.
       const bool counts = store.param() == other.param() && (!other.is_store() || &other <= &store);
       if (!counts) continue;
@@ -103,7 +103,7 @@ Report Check(const ir::Function& function) {
         return report;
       }
       std::vector<Hint> found;
-      if (AreDisjoint(function, symbols, accesses, store, other, &found)) continue;
+      if (AreDisjoint(function, symbols, store, other, &found)) continue;
       if (undecided++ == 0) report.detail = UnprovenText(function, symbols, store, other);
       if (undecided <= kMaxHintedPairs) hints.insert(hints.end(), found.begin(), found.end());
     }

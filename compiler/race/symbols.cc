@@ -14,6 +14,9 @@ using ir::Opcode;
 // Longer forms are not kept, so that no source makes them slow.
 constexpr size_t kMaxTerms = 32;
 
+// Sides of the minima that end one loop which are looked at.
+constexpr int kMaxEnds = 64;
+
 // What a launch may be, as client/launch/grid.h and client/cpp/plan/promises.h check it.
 constexpr int64_t kMostBlocks[3] = {(int64_t{1} << 31) - 1, 65535, 65535};
 constexpr int64_t kMostExtent = (int64_t{1} << 48) - 1;
@@ -95,6 +98,24 @@ void Symbols::Define(const ir::Op& op) {
   if (op.type.is_scalar()) numbers_[op.result] = NumberOf(op);
 }
 
+// A bound of one number narrows what is computed from it; other facts count in each proof.
+void Symbols::Assume(const Fact& fact) {
+  if (fact.form.terms.size() == 1) {
+    const auto [atom, coefficient] = fact.form.terms[0];
+    const __int128 lo = static_cast<__int128>(fact.bounds.lo) - fact.form.constant;
+    const __int128 hi = static_cast<__int128>(fact.bounds.hi) - fact.form.constant;
+    Interval bounds = {fact.bounds.has_lo() ? LowerBound(lo) : Interval::kMinusInfinity,
+                       fact.bounds.has_hi() ? UpperBound(hi) : Interval::kPlusInfinity};
+    if (coefficient == -1) {
+      bounds = {bounds.has_hi() ? -bounds.hi : Interval::kMinusInfinity,
+                bounds.has_lo() ? -bounds.lo : Interval::kPlusInfinity};
+    }
+    const bool counts = coefficient == 1 || coefficient == -1;
+    if (counts) atoms_[atom].range = Intersect(atoms_[atom].range, bounds);
+  }
+  facts_.push_back(fact);
+}
+
 const Linear* Symbols::FormOf(ir::ValueId value) const {
   const int32_t number = numbers_[value];
   if (number < 0 || !by_number_[number].form.has_value()) return nullptr;
@@ -134,7 +155,13 @@ Symbols::Number Symbols::Analyze(const ir::Op& op) {
   if (!IsI64(op)) return number;
   number.form = CeilDivisionOf(op);
   if (!number.form.has_value()) number.form = LinearOf(op);
-  const bool may_wrap = number.form.has_value() && MayWrap(*number.form);
+  bool may_wrap = number.form.has_value() && MayWrap(*number.form);
+  if (may_wrap && Wraps(*number.form)) {
+    // A number of i64 that is this one modulo 2^64 is this one, if it can be one of i64 alone.
+    Linear all = Expand(*number.form);
+    may_wrap = MayWrap(all);
+    if (!may_wrap) number.form = std::move(all);
+  }
   if (!number.form.has_value()) number.form = DivisionOf(op);
   if (number.form.has_value() && !may_wrap && number.form->terms.size() <= kMaxTerms) return number;
   if (op.opcode == Opcode::kBlockId) {
@@ -143,12 +170,14 @@ Symbols::Number Symbols::Analyze(const ir::Op& op) {
     number.form = loop_index_[op.index];
   } else if (number.uniform) {
     Atom atom = Atom::Of(Atom::Kind::kUniform, RangeOfResult(op));
+    if (may_wrap) atom.sum = SumOf(*number.form);
     number.form = Fresh(std::move(atom));
     const int32_t index = number.form->terms[0].first;
     if (op.opcode == Opcode::kExtent) extent_atoms_[op.index] = index;
     if (op.opcode == Opcode::kGridSize) grid_atoms_[op.axis] = index;
   } else {
     Atom atom = Atom::Of(Atom::Kind::kUnknown, RangeOfResult(op));
+    if (may_wrap) atom.sum = SumOf(*number.form);
     atom.why = !number.why.empty() ? number.why
                : may_wrap          ? "arithmetic that may leave 64 bits"
                                    : "a value that is not linear in the block's index";
@@ -266,21 +295,36 @@ int32_t Symbols::BlockAtom(int32_t axis) {
   return block_atoms_[axis];
 }
 
+// How often a loop from `lo` turns at most. Before a minimum, it ends before both its sides.
+int64_t Symbols::MostTurns(const Linear& lo, ir::ValueId end, int64_t step, int* budget) const {
+  if (--*budget < 0) return Interval::kPlusInfinity;
+  const ir::Op& op = *ops_[end];
+  if (op.opcode == (step > 0 ? Opcode::kMinimum : Opcode::kMaximum)) {
+    return std::min(MostTurns(lo, op.operands[0], step, budget),
+                    MostTurns(lo, op.operands[1], step, budget));
+  }
+  const std::optional<Linear> distance =
+      step > 0 ? ir::Subtract(*FormOf(end), lo) : ir::Subtract(lo, *FormOf(end));
+  if (!distance.has_value()) return Interval::kPlusInfinity;
+  int64_t most = RangeOf(*distance).hi;
+  if (Wraps(*distance)) {
+    // The distance is this one, or less by 2^64 and no turn is made.
+    const Interval range = RangeOf(Expand(*distance));
+    if (range.has_lo() && range.lo >= 0) most = std::min(most, range.hi);
+  }
+  if (most == Interval::kPlusInfinity) return most;
+  const __int128 stride = step > 0 ? static_cast<__int128>(step) : -static_cast<__int128>(step);
+  return std::max<int64_t>(UpperBound(FloorDivide(most - __int128{1}, stride)), 0);
+}
+
 // The index is lo + step * iteration, which never wraps; that it stays below the end is a guard of
 // the body (accesses.cc).
 void Symbols::EnterLoop(const ir::Op& loop) {
   const Linear& lo = *FormOf(loop.operands[0]);
-  const Linear& hi = *FormOf(loop.operands[1]);
   const int64_t step = std::get<int64_t>(ops_[loop.operands[2]]->constant);
-  const std::optional<Linear> distance = step > 0 ? ir::Subtract(hi, lo) : ir::Subtract(lo, hi);
-  Interval turns = Interval::AtLeast(0);
-  if (distance.has_value()) {
-    const Interval range = RangeOf(*distance);
-    const __int128 stride = step > 0 ? static_cast<__int128>(step) : -static_cast<__int128>(step);
-    if (range.has_hi()) turns.hi = UpperBound(FloorDivide(range.hi - __int128{1}, stride));
-    turns.hi = std::max<int64_t>(turns.hi, 0);
-  }
-  const Linear iteration = Fresh(Atom::Of(Atom::Kind::kIteration, turns));
+  int budget = kMaxEnds;
+  const int64_t most = MostTurns(lo, loop.operands[1], step, &budget);
+  const Linear iteration = Fresh(Atom::Of(Atom::Kind::kIteration, {0, most}));
   std::optional<Linear> index = ir::Combine(lo, 1, iteration, step);
   if (!index.has_value()) {
     Atom atom = Atom::Of(Atom::Kind::kUnknown, {});
@@ -290,11 +334,49 @@ void Symbols::EnterLoop(const ir::Op& loop) {
   loop_index_[loop.index] = *std::move(index);
 }
 
-// Whether an op with this form as its unbounded result may have another one in i64. A constant and
-// an atom alone are numbers of i64.
+bool Symbols::Wraps(const Linear& form) const {
+  return std::any_of(form.terms.begin(), form.terms.end(),
+                     [this](const auto& term) { return atoms_[term.first].sum.has_value(); });
+}
+
+std::optional<Linear> Symbols::SumOf(const Linear& form) const {
+  Linear sum = Expand(form);
+  if (sum.terms.size() > kMaxTerms) return std::nullopt;
+  return sum;
+}
+
+Linear Symbols::Expand(const Linear& form) const {
+  std::vector<std::pair<int32_t, uint64_t>> parts;
+  uint64_t constant = static_cast<uint64_t>(form.constant);
+  for (const auto& [atom, coefficient] : form.terms) {
+    const uint64_t factor = static_cast<uint64_t>(coefficient);
+    const std::optional<Linear>& sum = atoms_[atom].sum;
+    if (!sum.has_value()) {
+      parts.emplace_back(atom, factor);
+      continue;
+    }
+    constant += factor * static_cast<uint64_t>(sum->constant);
+    for (const auto& [part, times] : sum->terms) {
+      parts.emplace_back(part, factor * static_cast<uint64_t>(times));
+    }
+  }
+  std::sort(parts.begin(), parts.end());
+  Linear result = Linear::Of(static_cast<int64_t>(constant));
+  for (size_t i = 0; i < parts.size();) {
+    const int32_t atom = parts[i].first;
+    uint64_t total = 0;
+    for (; i < parts.size() && parts[i].first == atom; ++i) total += parts[i].second;
+    if (total != 0) result.terms.emplace_back(atom, static_cast<int64_t>(total));
+  }
+  return result;
+}
+
+// Whether an op with this form as its unbounded result may have another one in i64. A constant is a
+// number of i64, and so is an atom alone, but for how often a loop turns.
 bool Symbols::MayWrap(const Linear& form) const {
   if (form.is_constant()) return false;
-  if (form.constant == 0 && form.terms.size() == 1 && form.terms[0].second == 1) return false;
+  const bool is_atom = form.constant == 0 && form.terms.size() == 1 && form.terms[0].second == 1;
+  if (is_atom && atoms_[form.terms[0].first].kind != Atom::Kind::kIteration) return false;
   const Interval range = RangeOf(form);
   return !range.has_lo() || !range.has_hi();
 }

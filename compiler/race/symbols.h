@@ -3,8 +3,8 @@
 // Integer scalars of a function as linear forms over atoms: block ids, their quotients and
 // remainders, iteration numbers of loops, numbers that are one for the whole launch, and what
 // nothing is known of. Forms are over unbounded integers; arithmetic wraps, so that a result that
-// is of fewer than 64 bits, or that may leave them in a launch that is allowed, is an atom. One
-// thread at a time.
+// is of fewer than 64 bits, or that may leave them in a launch that is allowed, is an atom. The
+// latter is still known modulo 2^64. One thread at a time.
 #ifndef PHOBOS_COMPILER_RACE_SYMBOLS_H_
 #define PHOBOS_COMPILER_RACE_SYMBOLS_H_
 
@@ -37,6 +37,8 @@ struct Atom {
   int32_t of = 0;
   ir::Linear divisor;         // launch-uniform
   std::string_view why = "";  // kUnknown: what it comes from, for messages
+  // What the atom differs from by a multiple of 2^64, over atoms that have no such sum themselves.
+  std::optional<ir::Linear> sum;
 
   static Atom Of(Kind kind, Interval range) {
     Atom atom;
@@ -64,6 +66,9 @@ class Symbols {
   // Takes in an op. Call in the order of execution; a loop's op before its body.
   void Define(const ir::Op& op);
 
+  // Takes in what holds at every launch, about uniform atoms.
+  void Assume(const Fact& fact);
+
   // The form of an i64 scalar; null for other values.
   const ir::Linear* FormOf(ir::ValueId value) const;
   // The op that made the value, or null before it was defined.
@@ -72,6 +77,11 @@ class Symbols {
   // The index of a loop that was defined.
   const ir::Linear& LoopIndex(int32_t loop) const { return loop_index_[loop]; }
   Interval RangeOf(const ir::Linear& form) const;
+  // Whether an atom of the form has a sum.
+  bool Wraps(const ir::Linear& form) const;
+  // The form with sums in place of such atoms. Differs from it by a multiple of 2^64, in its
+  // numbers too.
+  ir::Linear Expand(const ir::Linear& form) const;
 
   const std::vector<Atom>& atoms() const { return atoms_; }
   // Facts about uniform atoms.
@@ -101,7 +111,10 @@ class Symbols {
   ir::Linear FreshUniform(Interval range) { return Fresh(Atom::Of(Atom::Kind::kUniform, range)); }
   const ir::Linear* OperandForm(const ir::Op& op, size_t i) const;
   bool MayWrap(const ir::Linear& form) const;
+  // For an atom in place of `form`, which may wrap.
+  std::optional<ir::Linear> SumOf(const ir::Linear& form) const;
   Interval RangeOfResult(const ir::Op& op) const;
+  int64_t MostTurns(const ir::Linear& lo, ir::ValueId end, int64_t step, int* budget) const;
   void EnterLoop(const ir::Op& loop);
 
   std::vector<const ir::Op*> ops_;  // by ValueId

@@ -32,6 +32,21 @@ Part PartOf(int64_t coefficient, Interval range) {
   return part;
 }
 
+// One term a variable, with the coefficients' sums modulo 2^64.
+System::Terms Wrapped(System::Terms terms) {
+  std::sort(terms.begin(), terms.end());
+  System::Terms result;
+  for (size_t i = 0; i < terms.size();) {
+    const int variable = terms[i].first;
+    uint64_t sum = 0;
+    for (; i < terms.size() && terms[i].first == variable; ++i) {
+      sum += static_cast<uint64_t>(terms[i].second);
+    }
+    if (sum != 0) result.emplace_back(variable, static_cast<int64_t>(sum));
+  }
+  return result;
+}
+
 }  // namespace
 
 int System::AddVariable(Interval range) {
@@ -65,6 +80,54 @@ void System::AddConstraint(Terms terms, Interval bounds) {
   constraint.bounds = bounds;
   impossible_ |= bounds.empty();
   constraints_.push_back(std::move(constraint));
+}
+
+void System::AddCongruence(Terms terms, int64_t constant, Interval bounds) {
+  congruences_.push_back({Wrapped(std::move(terms)), constant, bounds});
+}
+
+bool System::SettleOne(const Congruence& congruence) {
+  constexpr __int128 kModulus = __int128{1} << 64;
+  __int128 lo = congruence.constant;
+  __int128 hi = congruence.constant;
+  for (const auto& [variable, coefficient] : congruence.terms) {
+    if (coefficient > kMaxCoefficient || coefficient < -kMaxCoefficient) return false;
+    // A number of i64, a difference of two, or how often a loop turns.
+    const Interval& range = ranges_[variable];
+    const __int128 least = range.has_lo() ? range.lo : -kModulus;
+    const __int128 most = range.has_hi() ? range.hi : kModulus;
+    lo += coefficient * (coefficient < 0 ? most : least);
+    hi += coefficient * (coefficient < 0 ? least : most);
+  }
+  const Interval& bounds = congruence.bounds;
+  const __int128 from = bounds.has_lo() ? bounds.lo : -kModulus;
+  const __int128 to = bounds.has_hi() ? bounds.hi : kModulus;
+  const __int128 first = CeilDivide(lo - to, kModulus);
+  const __int128 last = FloorDivide(hi - from, kModulus);
+  if (first < last) return false;
+  impossible_ |= first > last;
+  const __int128 shift = first * kModulus - congruence.constant;
+  AddConstraint(congruence.terms, {LowerBound(from + shift), UpperBound(to + shift)});
+  return true;
+}
+
+bool System::Settle() {
+  bool settles = true;
+  while (settles) {
+    if (!Narrow()) return false;
+    settles = false;
+    std::vector<Congruence> open;
+    for (Congruence& congruence : congruences_) {
+      if (SettleOne(congruence)) {
+        settles = true;
+      } else {
+        open.push_back(std::move(congruence));
+      }
+    }
+    congruences_ = std::move(open);
+  }
+  congruences_.clear();
+  return true;
 }
 
 bool System::NarrowBy(const Constraint& constraint, bool* changed) {

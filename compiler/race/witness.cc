@@ -50,7 +50,8 @@ std::optional<std::vector<int64_t>> Common(const Touch& a, const Touch& b) {
 
 class Search {
  public:
-  Search(const ir::Function& function, const Accesses& accesses, const std::vector<Hint>& hints)
+  Search(const ir::Function& function, const std::vector<Access>& accesses,
+         const std::vector<Hint>& hints)
       : function_(function), accesses_(accesses) {
     ChoosePairs(hints);
     ChooseExtents();
@@ -136,7 +137,7 @@ class Search {
   // Extents worth trying: around the tiles' lengths, and a few small and one large one.
   void ChooseExtents() {
     std::set<int64_t> lengths;
-    for (const Access& access : accesses_.list) {
+    for (const Access& access : accesses_) {
       for (int64_t length : access.lengths) {
         if (length > 1 && lengths.size() < 4) lengths.insert(length);
       }
@@ -250,7 +251,7 @@ class Search {
   }
 
   const ir::Function& function_;
-  const Accesses& accesses_;
+  const std::vector<Access>& accesses_;
   std::vector<std::pair<Block, Block>> pairs_;
   std::vector<std::vector<int64_t>> extents_;
   std::vector<int64_t> scalars_;
@@ -259,7 +260,8 @@ class Search {
 
 }  // namespace
 
-std::optional<Witness> FindWitness(const ir::Function& function, const Accesses& accesses,
+std::optional<Witness> FindWitness(const ir::Function& function,
+                                   const std::vector<Access>& accesses,
                                    const std::vector<Hint>& hints) {
   return Search(function, accesses, hints).Run();
 }

@@ -14,7 +14,8 @@
 
 namespace phobos::compiler::race {
 
-std::optional<Witness> FindWitness(const ir::Function& function, const Accesses& accesses,
+std::optional<Witness> FindWitness(const ir::Function& function,
+                                   const std::vector<Access>& accesses,
                                    const std::vector<Hint>& hints);
 
 }  // namespace phobos::compiler::race

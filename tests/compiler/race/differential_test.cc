@@ -4,6 +4,7 @@
 // real. The seed is fixed.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "compiler/ir/printer.h"
@@ -89,6 +90,7 @@ class Generator {
                                               "1, 4, 2",
                                               "b, N, 4",
                                               "n, n + 2",
+                                              "b * 4 + n, b * 4 + n + 4",
                                               "b * 2, ph.minimum(b * 2 + 2, N)",
                                               "N, 0, -3",
                                               "0, b",
@@ -181,6 +183,8 @@ class Generator {
                                              "b // ph.cdiv(N, 2)",
                                              "b % ph.cdiv(N, 2) * 4",
                                              "4 * b + N",
+                                             "4 * b + n",
+                                             "n * 2 - 3 * b",
                                              "N - 4 * b",
                                              "b // 2 % 3",
                                              "b // 2 // 3",
@@ -243,12 +247,14 @@ class Generator {
   std::string body_;
 };
 
+constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+
 // The first small launch with a race.
 std::string AnyRace(const ir::Function& function) {
   const bool uses_y = (function.grid_dims_used & 2) != 0;
   for (int64_t n : {0, 1, 2, 5, 9}) {
     for (int64_t m : {1, 3, 8}) {
-      for (int64_t scalar : {0, 1, 2}) {
+      for (int64_t scalar : {int64_t{0}, int64_t{1}, int64_t{2}, kLargest - 1, -kLargest}) {
         for (int64_t y : {1, 3}) {
           if (y > 1 && !uses_y) continue;
           SmallLaunch launch;

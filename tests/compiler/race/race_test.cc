@@ -85,6 +85,7 @@ void Expect(const std::vector<Case>& cases) {
 constexpr Verdict kFree = Verdict::kRaceFree;
 constexpr Verdict kRace = Verdict::kRace;
 constexpr Verdict kUnproven = Verdict::kUnproven;
+const char kMayWrap[] = "arithmetic that may leave 64 bits";
 
 TEST(Race, OneDimension) {
   Expect({
@@ -254,18 +255,18 @@ TEST(Race, Guards) {
   });
 }
 
-// Arithmetic that may leave 64 bits says nothing, also as a guard.
+// Arithmetic wraps: positions that may leave 64 bits are still told apart by their differences.
 TEST(Race, Wrapping) {
   const auto scalar = [](const std::string& type, const std::string& body) {
     return sema::KernelText{.parameters = std::string(kOne) + ", s: ph." + type,
                             .body = "b: ph.let = ph.ctx.block.x\n" + body};
   };
-  const char why[] = "arithmetic that may leave 64 bits";
   Expect({
-      {"2^48 a block", Bare("out[ph.ctx.block.x * (1 << 48):+4] = 1.0"), kUnproven, why},
-      {"2^31 a block", Bare("out[ph.ctx.block.x * (1 << 30):+4] = 1.0"), kFree},
-      {"2^46 a row", Bare("out[ph.ctx.block.y * (1 << 46)] = 1.0"), kFree},
-      {"2^48 a row", Bare("out[ph.ctx.block.y * (1 << 48)] = 1.0"), kUnproven, why},
+      {"2^48 a block", Bare("out[ph.ctx.block.x * (1 << 48):+4] = 1.0"), kUnproven, kMayWrap},
+      {"2^34 a block", Bare("out[ph.ctx.block.x * (1 << 34):+4] = 1.0"), kUnproven, kMayWrap},
+      {"2^33 a block", Bare("out[ph.ctx.block.x * (1 << 33):+4] = 1.0"), kFree},
+      {"2^48 a row", Bare("out[ph.ctx.block.y * (1 << 48)] = 1.0"), kFree},
+      {"2^62 a row", Bare("out[ph.ctx.block.y * (1 << 62)] = 1.0"), kRace, "block (0, 4, 0)"},
       {"shifted by an i32", scalar("i32", "out[b + s] = 1.0"), kFree},
       {"a guard of an i32", scalar("i32", "if s + b <= ph.cast(s, ph.i64):\n    out[0] = 1.0"),
        kFree},
@@ -274,10 +275,71 @@ TEST(Race, Wrapping) {
        kUnproven},
       {"a row of slices",
        Two("for j in ph.range(N):\n    out[ph.ctx.block.x, j * BLOCK:+BLOCK] = 1.0"), kFree},
+      {"a distance in a loop over all numbers",
+       scalar("i64", "for j in ph.range(s, s + N):\n    if j - s < 0:\n        out[0] = 1.0"),
+       kFree},
+      {"the same, with any end",
+       {.parameters = std::string(kOne) + ", s: ph.i64, t: ph.i64",
+        .body = "b: ph.let = ph.ctx.block.x\nfor j in ph.range(s, t):\n    if j - s < 0:\n        "
+                "out[0] = 1.0"},
+       kUnproven},
       {"a product of extents",
        {.parameters = "x: ph.tensor[ph.f32][M], out: ph.tensor[ph.f32][N]",
         .body = "if M * N >= 0:\n    pass\nelse:\n    out[0] = x[ph.ctx.block.x]"},
        kUnproven},
+  });
+}
+
+// The same numbers of i64 on both sides cancel, whatever they are.
+TEST(Race, ScalarsOfI64) {
+  const auto scalars = [](const std::string& body) {
+    return sema::KernelText{
+        .parameters = std::string(kOne) + ", s: ph.i64, t: ph.i64, u: ph.u64, n: ph.i32",
+        .body = "b: ph.let = ph.ctx.block.x * BLOCK\n" + body};
+  };
+  const auto rows = [](const std::string& body) {
+    return sema::KernelText{.parameters = "out: ph.tensor[ph.f32][M, N], s: ph.i64, t: ph.i64",
+                            .body = "r: ph.let = ph.ctx.block.x * 4\n" + body};
+  };
+  Expect({
+      {"an offset", scalars("out[b + s:+BLOCK] = x[b + s:+BLOCK]"), kFree},
+      {"an offset of steps", scalars("out[b + s * 8 - t:+BLOCK] += 1.0"), kFree},
+      {"an offset first", scalars("p: ph.let = s + ph.ctx.block.x\nout[p * BLOCK:+BLOCK] = 1.0"),
+       kFree},
+      {"an offset of 2^62 times", scalars("out[(s << 3) + (s * (1 << 60)) * 4 + b] = 1.0"), kFree},
+      {"of an unsigned one", scalars("out[b + ph.cast(u, ph.i64):+BLOCK] = 1.0"), kFree},
+      {"a product of two", scalars("out[b + s * t:+BLOCK] = 1.0"), kFree},
+      {"backwards", scalars("out[s - b:+BLOCK] = 1.0"), kFree},
+      {"BLOCK - 1", scalars("out[ph.ctx.block.x * (BLOCK - 1) + s:+BLOCK] = 1.0"), kRace},
+      {"two stores", scalars("out[b + s] = 1.0\nout[b + s + BLOCK - 1] = 1.0"), kFree},
+      {"two stores that meet", scalars("out[b + s] = 1.0\nout[b + s + BLOCK] = 1.0"), kRace},
+      {"two offsets", scalars("out[b + s] = 1.0\nout[b + t] = 1.0"), kUnproven, kMayWrap},
+      {"a loop from an offset",
+       scalars("for j in ph.range(b + s, b + s + BLOCK):\n    out[j] = 1.0"), kFree},
+      {"a loop whose end is named first",
+       scalars("e: ph.let = s + BLOCK\nfor j in ph.range(b + s, b + e, 2):\n    out[j] = 1.0"),
+       kFree},
+      {"one turn too many",
+       scalars("for j in ph.range(b + s, b + s + BLOCK + 1):\n    out[j] = 1.0"), kRace},
+      {"a loop that is clipped",
+       scalars("for j in ph.range(b + s, ph.minimum(b + s + BLOCK, N)):\n    out[j] = 1.0"), kFree},
+      {"a loop backwards",
+       scalars("for j in ph.range(b + s + BLOCK - 1, b + s - 1, -1):\n    out[j] = 1.0"), kFree},
+      {"rows and columns of offsets",
+       rows("for i in ph.range(4):\n    out[r + i + s, t:+BLOCK] = 1.0"), kFree},
+      {"columns up to an end",
+       rows("for i in ph.range(4):\n    for j in ph.range(s, t, BLOCK):\n        out[r + i, "
+            "j:+BLOCK] = 1.0"),
+       kFree},
+      {"a guard over the offset", scalars("if b + s == s:\n    out[0] = 1.0"), kFree},
+      {"a guard over the difference", scalars("if (b + s) - s < BLOCK:\n    out[0] = 1.0"), kFree},
+      {"an offset with bounds",
+       {.parameters = "out: ph.tensor[ph.f32][N], s: ph.i64",
+        .body = "ph.assume(s >= 0 and s < 1099511627776)\nb: ph.let = ph.ctx.block.x + s\nif b <= "
+                "s:\n    "
+                "out[0] = 1.0"},
+       kFree},
+      {"a loop over all numbers", scalars("for j in ph.range(s, t):\n    out[j] = 1.0"), kUnproven},
   });
 }
 
