@@ -3,15 +3,16 @@
 
 `Signature.bind` checks everything and explains what is wrong. The fast path of a launch
 (_kernel.py) does the same work unchecked for arguments that look like ones that `bind` has
-accepted.
+accepted. Options of a kernel and of a tune are checked here too: `tolerance` and what follows it.
 """
 
 import functools
 import math
+import operator
 import struct
 import sys
 
-from ._errors import ArgumentError
+from ._errors import argument_error, said, type_of
 from ._types import DTYPES
 
 # struct codes of memoryview formats, native sizes on the platforms that we run on.
@@ -131,7 +132,7 @@ class Signature:
         return self.packer.pack(*values)
 
     def _error(self, message, remedy=""):
-        return ArgumentError(message, kernel=self.kernel, reason="bad_argument", remedy=remedy)
+        return argument_error(message, self.kernel, remedy)
 
     def _tensor(self, parameter, argument):
         tensor = describe(argument)
@@ -144,13 +145,13 @@ class Signature:
                 raise self._error(
                     f"{name} is {parameter.dtype!r} in the kernel and {tensor.type_name} in the"
                     " array",
-                    _dtype_remedy(parameter),
+                    _dtype_remedy(parameter, argument),
                 )
         if tensor.strides is not None:
             raise self._error(
                 f"{name} is not contiguous in row-major order: shape {tuple(tensor.shape)}, strides"
                 f" {tuple(tensor.strides)} bytes",
-                f"Pass numpy.ascontiguousarray({name}).",
+                _copy_remedy(parameter, f"numpy.ascontiguousarray({name})"),
             )
         if parameter.is_written and tensor.is_readonly:
             raise self._error(
@@ -161,7 +162,7 @@ class Signature:
             raise self._error(
                 f"{name} starts at an address that is no multiple of {parameter.dtype.itemsize},"
                 " its element's size",
-                f"Pass a copy: {name}.copy().",
+                _copy_remedy(parameter, f"numpy.array({name})"),
             )
         return tensor
 
@@ -172,10 +173,12 @@ class Signature:
                 "Copy it to the host first.",
             )
         elif hasattr(argument, "numpy"):
-            text, remedy = f"is a {_type_of(argument)}", f"Pass {parameter.name}.numpy()."
+            text, remedy = f"is a {type_of(argument)}", f"Pass {parameter.name}.numpy()."
         else:
-            text = f"is a {_type_of(argument)}, which is no array"
+            text = f"is a {type_of(argument)}, which is no array"
             remedy = "Pass a NumPy array or an object with the buffer protocol."
+            if isinstance(argument, (list, tuple)) and not parameter.is_written:
+                remedy = f"Pass numpy.array({parameter.name}, {_numpy_name(parameter)})."
         return self._error(f"{parameter.name} {text}; the kernel declares {parameter!r}", remedy)
 
     def _check_dims(self, parameter, shape, bound):
@@ -199,25 +202,29 @@ class Signature:
         dtype = parameter.dtype
         try:
             if dtype.name == "bool":
-                return _as_bool(value)
+                return as_bool(value)
             if dtype.name == "bf16":
                 return bf16_bits(value)
             struct.pack("<" + dtype.pack, value)
-        except OverflowError:
-            raise self._error(f"{parameter.name} = {value!r} does not fit {dtype!r}") from None
-        except (struct.error, TypeError, ValueError):
-            if isinstance(value, int) and dtype.name != "bool":
-                low, high = _limits(dtype)
-                raise self._error(
-                    f"{parameter.name} = {value} does not fit {dtype!r} ({low} to {high})"
-                ) from None
-            wanted = "a number" if dtype.name in ("f16", "bf16", "f32", "f64") else "an integer"
-            if dtype.name == "bool":
-                wanted = "True or False"
-            raise self._error(
-                f"{parameter.name} is {dtype!r}: it takes {wanted}, not {value!r}"
-            ) from None
+        except (struct.error, OverflowError, TypeError, ValueError):
+            raise self._no_scalar(parameter, value) from None
         return value
+
+    def _no_scalar(self, parameter, value):
+        dtype = parameter.dtype
+        where = f"{parameter.name} is {dtype!r}: it takes"
+        if dtype.name == "bool":
+            return self._error(f"{where} True or False, not {said(value)}")
+        is_float = dtype.name in _LARGEST
+        number = as_number(value, is_float)
+        if number is None:
+            is_convertible = isinstance(value, float) and math.isfinite(value)
+            return self._error(
+                f"{where} {'a number' if is_float else 'an integer'}, not {said(value)}",
+                f"Pass int({parameter.name})." if is_convertible else "",
+            )
+        limits = " to ".join(map(str, _limits(dtype)))
+        return self._error(f"{parameter.name} = {said(number)} does not fit {dtype!r} ({limits})")
 
 
 def describe(argument):
@@ -288,36 +295,52 @@ def _address_of(view):
     return address
 
 
-def _dtype_remedy(parameter):
+def _numpy_name(parameter):
+    """The name of the parameter's type for NumPy, in quotes; of its bits where NumPy has none."""
     if parameter.dtype.name == "bf16":
-        return f"Pass ph.to_bf16({parameter.name}), or an array of ml_dtypes.bfloat16."
+        return '"uint16"'
     kind = {"f": "float", "i": "int", "u": "uint"}.get(parameter.dtype.name[0])
-    name = f"{kind}{8 * parameter.dtype.itemsize}" if kind else "bool"
-    return f'Pass {parameter.name}.astype("{name}").'
+    return f'"{kind}{8 * parameter.dtype.itemsize}"' if kind else '"bool"'
 
 
-def _type_of(value):
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+def _dtype_remedy(parameter, argument):
+    name, wanted, is_bf16 = parameter.name, _numpy_name(parameter), parameter.dtype.name == "bf16"
+    if isinstance(argument, bytearray) or isinstance(argument, bytes) and not parameter.is_written:
+        return f"Pass numpy.frombuffer({name}, {wanted})."
+    if parameter.is_written:
+        return (
+            f"Make {name} an array of {wanted}{' (the bits)' if is_bf16 else ''} from the start:"
+            " the kernel writes it, and what it writes to a converted copy would be lost."
+        )
+    if is_bf16:
+        return f"Pass ph.to_bf16({name}), or an array of ml_dtypes.bfloat16."
+    if hasattr(argument, "astype"):
+        return f"Pass {name}.astype({wanted})."
+    return f"Pass numpy.array({name}, {wanted})."
+
+
+def _copy_remedy(parameter, copy):
+    name = parameter.name
+    if not parameter.is_written:
+        return f"Pass {copy}."
+    return f"The kernel writes {name}: pass copy = {copy}, and after the launch {name}[...] = copy."
+
+
+# The largest finite number of each floating type.
+_LARGEST = {"f16": "65504", "bf16": "3.3895e38", "f32": "3.4028e38", "f64": "1.7977e308"}
 
 
 def _limits(dtype):
+    """The smallest and the largest number of the type, for a message."""
+    if dtype.name in _LARGEST:
+        return "-" + _LARGEST[dtype.name], _LARGEST[dtype.name]
     bits = 8 * dtype.itemsize
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.name[0] == "i" else (0, (1 << bits) - 1)
 
 
-def _as_bool(value):
-    numpy = sys.modules.get("numpy")
-    if isinstance(value, bool) or (numpy is not None and isinstance(value, numpy.bool_)):
-        return bool(value)
-    if isinstance(value, int) and value in (0, 1):
-        return value == 1
-    raise ValueError
-
-
 def bf16_bits(value):
     """The bits of a number as bf16, rounded once to nearest even; OverflowError: too large."""
-    number = float(value)
+    number = struct.unpack("<d", struct.pack("<d", value))[0]  # float() would take texts too
     if number != number:
         return 0x7FC0
     magnitude = abs(number)
@@ -328,3 +351,65 @@ def bf16_bits(value):
         magnitude = math.ldexp(round(math.ldexp(magnitude, -unit)), unit)
     bits = struct.unpack("<I", struct.pack("<f", magnitude))[0] >> 16
     return bits | 0x8000 if math.copysign(1.0, number) < 0 else bits
+
+
+def as_number(value, is_float):
+    """The value as Python's own float or int (an int too where no float holds it), else None."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return None
+    try:
+        if not is_float:
+            return operator.index(value)
+        return struct.unpack("<d", struct.pack("<d", value))[0]
+    except (OverflowError, TypeError, ValueError, struct.error):
+        return value if isinstance(value, int) else None
+
+
+def as_bool(value):
+    """The value as a bool. Raises ValueError: it is neither that nor 0 nor 1."""
+    numpy = sys.modules.get("numpy")
+    if isinstance(value, bool) or (numpy is not None and isinstance(value, numpy.bool_)):
+        return bool(value)
+    if isinstance(value, int) and value in (0, 1):
+        return value == 1
+    raise ValueError
+
+
+def tolerance(name, value, kernel=""):
+    """rtol or atol as a float, or None. Raises ArgumentError."""
+    if value is None:
+        return None
+    number = None if isinstance(value, bool) else as_number(value, True)
+    if number is not None and 0 <= number <= sys.float_info.max:
+        return number
+    raise argument_error(
+        f"{name} must be a finite number that is not negative, or None, not {said(value)}", kernel
+    )
+
+
+def switch(name, value, kernel=""):
+    """An option that is True or False. Raises ArgumentError."""
+    try:
+        return as_bool(value)
+    except ValueError:
+        raise argument_error(f"{name} must be True or False, not {said(value)}", kernel) from None
+
+
+def function(name, value, kernel="", remedy=""):
+    """A function that the user gives, or None. Raises ArgumentError."""
+    if value is None or callable(value):
+        return value
+    raise argument_error(f"{name} must be a function, not {said(value)}", kernel, remedy)
+
+
+def extent(name, value, kernel=""):
+    """The value of an extent. Raises ArgumentError."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if 0 <= number < 1 << 63:
+        return number
+    raise argument_error(
+        f"{name} is an extent, a whole number that is not negative, not {said(value)}", kernel
+    )

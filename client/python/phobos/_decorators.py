@@ -5,8 +5,9 @@ Kernel object, and refuse at once what is plainly not meant.
 
 import sys
 
+from . import _arguments
 from ._builtins import KernelFunction
-from ._errors import KernelSourceError
+from ._errors import KernelSourceError, said
 from ._kernel import Kernel
 from ._source import check_annotations_deferred
 
@@ -32,12 +33,15 @@ def kernel(key=(), reference=None, rtol=None, atol=None, flush_l2=True):
         raise KernelSourceError(
             f"key must be a tuple of names: key=({key!r},), with the comma", reason="decorator"
         )
-    if not all(isinstance(name, str) for name in key):
+    if not isinstance(key, (tuple, list)) or not all(isinstance(name, str) for name in key):
         raise KernelSourceError(
-            f"key must be a tuple of names of extents, not {key!r}", reason="decorator"
+            f"key must be a tuple of names of extents, not {said(key)}", reason="decorator"
         )
-    if reference is not None and not callable(reference):
-        raise KernelSourceError("reference must be a function", reason="decorator")
+    _arguments.function(
+        "reference", reference, remedy="Give the function itself, not what it returns."
+    )
+    rtol, atol = _arguments.tolerance("rtol", rtol), _arguments.tolerance("atol", atol)
+    flush_l2 = _arguments.switch("flush_l2", flush_l2)
     check_annotations_deferred(sys._getframe(1))
 
     def decorate(function):
@@ -63,7 +67,8 @@ def autotune(limit=None, **constants):
     for name, values in constants.items():
         if not isinstance(values, (list, tuple)):
             raise KernelSourceError(
-                f"@ph.autotune: {name} must be a list of values, not {values!r}", reason="decorator"
+                f"@ph.autotune: {name} must be a list of values, not {said(values)}",
+                reason="decorator",
             )
     return _marking("autotune")
 
@@ -88,7 +93,8 @@ def constraint(*conditions):
     for condition in conditions:
         if not isinstance(condition, str):
             raise KernelSourceError(
-                f"@ph.constraint takes strings, not {condition!r}", reason="decorator"
+                f"@ph.constraint takes strings, not {said(condition)}",
+                reason="decorator",
             )
     return _marking("constraint")
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results for people: text tables that line up, HTML for notebooks, plots. Only reads Results."""
 
+from ._errors import argument_error, said
+
 BAR = 16  # characters of the longest bar
 
 _PHASES = ("queue", "upload", "compile", "reference", "check", "warm_up", "timing")
@@ -50,7 +52,7 @@ def split_text(split):
 def ordered(result, sort):
     """Variants in the order asked for: the timed ones first by time, or all by index."""
     if sort not in ("time", "index"):
-        raise ValueError(f'sort must be "time" or "index", not {sort!r}')
+        raise argument_error(f'sort must be "time" or "index", not {said(sort)}')
     if sort == "index":
         return list(result.variants)
     return sorted(result.variants, key=lambda v: (not v.is_timed, v.best, v.index))
@@ -79,6 +81,10 @@ _HEAD = ["", "variant", "best", "median", "spread", ""]
 
 
 def table(result, sort, limit):
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise argument_error(
+            f"limit must be a number of variants, or None for all, not {said(limit)}"
+        )
     rows, hidden = _rows(result, sort, limit)
     widths = [max(len(row[i]) for row in [_HEAD] + rows) for i in range(5)]
     lines = [heading(result)]

@@ -27,11 +27,20 @@ class PhobosError(Exception):
     def __str__(self):
         where = self.kernel + (f" at {self.key}" if self.key else "")
         text = f"{where}: {self.message}" if where else self.message
-        for variant in self.variants:
-            text += f"\n  {variant.label()}: {variant.status}: {variant.reason}"
+        for (status, why), labels in self._by_reason().items():
+            more = f" and {len(labels) - 3} more" if len(labels) > 4 else ""
+            names = ", ".join(labels[:3] if more else labels)
+            text += f"\n  {names}{more}: {status}: {why}"
         if self.remedy and self.remedy not in text:
             text += f"\n{self.remedy}"
         return text
+
+    def _by_reason(self):
+        """Labels of the variants, by (status, reason)."""
+        groups = {}
+        for variant in self.variants:
+            groups.setdefault((variant.status, variant.reason), []).append(variant.label())
+        return groups
 
     def __reduce__(self):
         fields = ("message", "kernel", "key", "reason", "remedy", "variants")
@@ -82,3 +91,21 @@ class PhobosWarning(UserWarning):
     """Something a user should know that stops nothing."""
 
     __module__ = "phobos.lang"
+
+
+def argument_error(message, kernel="", remedy=""):
+    return ArgumentError(message, kernel=kernel, reason="bad_argument", remedy=remedy)
+
+
+def said(value):
+    """A value as an error shows it: one line, not long, whatever its repr does."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"a {type_of(value)}"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def type_of(value):
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

@@ -11,7 +11,9 @@ from functools import partial
 from struct import Struct
 from struct import error as StructError
 
-from ._errors import ArgumentError, KernelSourceError, LaunchError, PhobosWarning, TuneError
+from . import _arguments
+from ._errors import KernelSourceError, LaunchError, PhobosWarning, TuneError
+from ._errors import argument_error, said
 from ._source import text_of
 
 _GRID = Struct("<qqq")
@@ -31,8 +33,18 @@ def on_tune(callback):
 
     Gives a function that ends this.
     """
-    _listeners.append(callback)
-    return lambda: _listeners.remove(callback)
+    if not callable(callback):
+        raise argument_error(
+            f"ph.on_tune takes a function that gets a Result, not {said(callback)}"
+        )
+    listener = partial(callback)  # an object of this call's own
+    _listeners.append(listener)
+
+    def stop():
+        if listener in _listeners:
+            _listeners.remove(listener)
+
+    return stop
 
 
 class _Handle:
@@ -125,11 +137,8 @@ class Kernel:
         return self.__qualname__  # pickled by name, as functions are
 
     def __call__(self, *arguments, **named):
-        raise ArgumentError(
-            "a kernel is launched over a grid",
-            kernel=self.__name__,
-            reason="bad_argument",
-            remedy=f"Write {self.__name__}[grid](...).",
+        raise argument_error(
+            "a kernel is launched over a grid", self.__name__, f"Write {self.__name__}[grid](...)."
         )
 
     def __getitem__(self, grid):
@@ -180,21 +189,26 @@ class Kernel:
         tuning.run("phobos_kernel_warm", self._handle, ctypes.byref(tuning.request))
         self._tell_notes()
 
-    def result(self, **extents):
+    def result(self, /, *positional, **extents):
         """The current Result at a key, add.result(N=1024), or None. Never tunes."""
         import ctypes
 
         from ._library import MISS, library
 
-        description = self._described()
-        unknown = [name for name in extents if name not in description.extents]
-        missing = [name for name in description.key if name not in extents]
-        if unknown or missing:
-            what = f"{(unknown + missing)[0]!r} is {'no extent' if unknown else 'missing'}"
-            raise self._argument_error(f"{what}; the key is ({', '.join(description.key)})")
-        values = (ctypes.c_int64 * len(description.extents))(
-            *(extents.get(name, -1) for name in description.extents)
-        )
+        names, key = self._described().extents, self._description.key
+        unknown = [name for name in extents if name not in names]
+        missing = [name for name in key if name not in extents]
+        if positional or unknown or missing:
+            what = f"{(unknown + missing)[0]!r} is" if unknown or missing else ""
+            what += " no extent of the kernel" if unknown else " missing"
+            raise argument_error(
+                "an extent is given by name" if positional else what,
+                self.__name__,
+                f"Write {self.__name__}.result({', '.join(name + '=1024' for name in key)}), with a"
+                " value for each extent of the key.",
+            )
+        given = {n: _arguments.extent(n, value, self.__name__) for n, value in extents.items()}
+        values = (ctypes.c_int64 * len(names))(*(given.get(name, -1) for name in names))
         result = self._new_result()
         code = library().waiting_call(
             "phobos_kernel_result", self._handle, values, len(values), ctypes.byref(result.handle)
@@ -204,7 +218,16 @@ class Kernel:
     def adopt(self, result):
         """Gives the daemon a Result made elsewhere; its winner is launched from now on."""
         from ._library import library
+        from ._result import Result
 
+        if not isinstance(result, Result):
+            raise argument_error(
+                f"adopt takes a Result, not {said(result)}",
+                self.__name__,
+                "Give what tune() returned, or ph.Result.from_json(text).",
+            )
+        if result.kernel != self.__name__:
+            raise argument_error(f"the Result is of the kernel {result.kernel}", self.__name__)
         self._described()
         library().waiting_call(
             "phobos_kernel_adopt", self._handle, result.message, len(result.message)
@@ -250,8 +273,10 @@ class Kernel:
 
         signature = self._described().signature
         if stream is not None:
-            raise self._argument_error(
-                "streams belong to GPUs, and this kernel runs on the host chip"
+            raise argument_error(
+                "streams belong to GPUs, and this kernel runs on the host chip",
+                self.__name__,
+                "Leave stream out.",
             )
         arguments = signature.ordered(arguments, named)
         binding = signature.bind(arguments)
@@ -261,7 +286,7 @@ class Kernel:
             if plan is None:
                 return
             self._remember(arguments, plan)
-            sides = _GRID.pack(*sides_of(grid, plan.meta))
+            sides = _GRID.pack(*sides_of(grid, plan.meta, self.__name__))
             if library().call("phobos_plan_launch", plan.handle, packed, sides) != LOOK_AGAIN:
                 return
             self._forget(plan)
@@ -296,6 +321,14 @@ class Kernel:
         return self._description
 
     def _tuning(self, grid, arguments, named, reference, rtol, atol, flush_l2, force):
+        from ._tuning import is_empty
+
+        name = self.__name__
+        reference = _arguments.function("reference", reference, name)
+        rtol = _arguments.tolerance("rtol", rtol, name)
+        atol = _arguments.tolerance("atol", atol, name)
+        flush_l2 = None if flush_l2 is None else _arguments.switch("flush_l2", flush_l2, name)
+        force = _arguments.switch("force", force, name)
         description = self._described()
         binding = description.signature.bind(description.signature.ordered(arguments, named))
         if reference is None and self.reference is None:
@@ -305,11 +338,12 @@ class Kernel:
                 reason="bad_argument",
                 remedy="Give reference=f, here or on @ph.kernel.",
             )
-        if self._is_empty(grid, binding):
+        if is_empty(grid, description, binding.extents):
             raise TuneError(
                 "the grid is empty, so there is nothing to tune",
                 kernel=self.__name__,
                 reason="bad_argument",
+                remedy="Give a grid with at least one block, and arrays that are not empty.",
             )
         return self._request(grid, binding, reference, rtol, atol, flush_l2, force)
 
@@ -329,23 +363,10 @@ class Kernel:
             library(), self._description, binding, grid, reference or self.reference, options
         )
 
-    def _is_empty(self, grid, binding):
-        """Whether the grid has no block, whichever variant is taken."""
-        from ._tuning import meta_of, sides_of
-
-        for settings in self._description.settings.values():
-            try:
-                if 0 not in sides_of(
-                    grid, meta_of(settings, self._description.extents, binding.extents)
-                ):
-                    return False
-            except Exception:
-                # A tune reports it as that variant's grid_error, a launch raises it.
-                return False
-        return bool(self._description.settings)
-
     def _prepare(self, binding, grid):
         """The plan for a launch; tunes where that is the rule. None: the grid is empty."""
+        from ._tuning import is_empty
+
         with self._lock:
             turn = self._turns.setdefault(binding.extents, _Turn())
         me = threading.get_ident()
@@ -362,7 +383,7 @@ class Kernel:
                 turn.owner = me
                 try:
                     plan = self._plans.get(binding.extents)
-                    if plan is None and not self._is_empty(grid, binding):
+                    if plan is None and not is_empty(grid, self._description, binding.extents):
                         plan, result = self._ask(binding, grid)
                         self._keep(binding.extents, plan)
                 finally:
@@ -455,9 +476,6 @@ class Kernel:
                 print(f"phobos: {note}", file=sys.stderr)
             else:
                 warnings.warn(note, PhobosWarning, stacklevel=_levels_to_user())
-
-    def _argument_error(self, message):
-        return ArgumentError(message, kernel=self.__name__, reason="bad_argument")
 
 
 def _levels_to_user():

@@ -7,7 +7,7 @@ where ml_dtypes is installed, else f32 arrays that hold bf16 values; its answer 
 
 import ctypes
 
-from ._errors import ReferenceFailedError
+from ._errors import ReferenceFailedError, argument_error, said
 
 
 def _numpy(kernel=""):
@@ -32,7 +32,11 @@ def _bfloat16():
 def to_bf16(array):
     """f32 numbers rounded to bf16 (nearest even), as a NumPy uint16 array of their bits."""
     numpy = _numpy()
-    bits = numpy.ascontiguousarray(array, dtype=numpy.float32).view(numpy.uint32)
+    try:
+        with numpy.errstate(over="ignore"):  # what is too large becomes an infinity
+            bits = numpy.array(array, dtype=numpy.float32, order="C").view(numpy.uint32)
+    except (OverflowError, TypeError, ValueError):
+        raise argument_error(f"ph.to_bf16 takes numbers, not {said(array)}") from None
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16
     is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
     return numpy.where(is_nan, (bits >> 16) | 0x40, rounded).astype(numpy.uint16)
@@ -42,8 +46,12 @@ def from_bf16(bits):
     """The f32 values of bf16 bits: an array of uint16, or of ml_dtypes.bfloat16."""
     numpy = _numpy()
     bits = numpy.asarray(bits)
-    if bits.dtype != numpy.uint16:
+    if str(bits.dtype) == "bfloat16":
         return bits.astype(numpy.float32)
+    if bits.dtype != numpy.uint16:
+        raise argument_error(
+            f"ph.from_bf16 takes an array of uint16 or of ml_dtypes.bfloat16, not of {bits.dtype}"
+        )
     return (bits.astype(numpy.uint32) << numpy.uint32(16)).view(numpy.float32)
 
 

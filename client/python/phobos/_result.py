@@ -2,6 +2,7 @@
 """The outcome of a tune, as a value. All times are nanoseconds; printed tables choose units."""
 
 from . import _display
+from ._errors import argument_error, said
 
 
 class Variant:
@@ -74,6 +75,12 @@ class Result:
     """
 
     def __init__(self, record, message=b""):
+        try:
+            self._fill(record, message)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise argument_error(f"this is no record of a Result: {said(record)}") from None
+
+    def _fill(self, record, message):
         # Result of proto/phobos/tuner/v1/types.proto, as client/c/phobos.h spells it in JSON, and
         # as protobuf bytes, which adopt sends.
         self.record = record
@@ -111,14 +118,20 @@ class Result:
 
     @classmethod
     def from_json(cls, text):
-        """A Result from the text of to_json. Raises ValueError when it is not such a text."""
+        """A Result from the text of to_json. Raises ArgumentError when it is not such a text."""
         import base64
         import json
 
-        outer = json.loads(text)
-        if not isinstance(outer, dict) or outer.get("phobos_result") != 1:
-            raise ValueError("not a Result of this version: expected what Result.to_json wrote")
-        return cls(outer["result"], base64.b64decode(outer["message"]))
+        try:
+            outer = json.loads(text)
+            if outer["phobos_result"] == 1:
+                return cls(outer["result"], base64.b64decode(outer["message"]))
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise argument_error(
+            f"this is no Result: {said(text)}",
+            remedy="Give the text that Result.to_json() of this version wrote.",
+        )
 
     def __eq__(self, other):
         return isinstance(other, Result) and self.record == other.record

@@ -6,26 +6,64 @@ import operator
 from types import MappingProxyType
 
 from . import _display, _library, _progress, _reference
-from ._errors import LaunchError, PhobosError, ReferenceFailedError, TuneError
+from ._errors import PhobosError, ReferenceFailedError, TuneError, argument_error, said
 
 
-def sides_of(grid, meta):
-    """The grid as three numbers. Raises LaunchError, or what a grid function raises."""
+_LIMITS = (0x7FFFFFFF, 0xFFFF, 0xFFFF)  # blocks along x, y, z, on every chip
+
+
+def sides_of(grid, meta, kernel):
+    """The grid as three numbers. Raises ArgumentError, or what a grid function raises."""
     value = grid(meta) if callable(grid) else grid
+    parts = value.tolist() if hasattr(value, "tolist") else value  # NumPy's and the like
     try:
-        sides = tuple(map(operator.index, value if isinstance(value, (tuple, list)) else (value,)))
+        sides = tuple(map(operator.index, parts if isinstance(parts, (tuple, list)) else (parts,)))
     except TypeError:
         sides = ()
-    if not 1 <= len(sides) <= 3 or min(sides) < 0 or max(sides) > 0x7FFFFFFFFFFFFFFF:
-        raise LaunchError(
-            f"a grid is 1 to 3 numbers of blocks, not {value!r}", reason="bad_argument"
+    if not 1 <= len(sides) <= 3 or min(sides) < 0:
+        raise argument_error(
+            f"a grid is 1 to 3 whole numbers of blocks, not {said(value)}",
+            kernel,
+            f"Write a tuple, {kernel}[(64,)](...), or a function of the constants and extents,"
+            f' {kernel}[lambda meta: (-(-meta["N"] // meta["BLOCK"]),)](...).',
+        )
+    if any(side > limit for side, limit in zip(sides, _LIMITS)):
+        raise argument_error(
+            f"the grid {said(sides)} is too large: x may be {_LIMITS[0]} at most, y and z {_LIMITS[1]}",
+            kernel,
+            "Let each block do more, or use x.",
         )
     return (sides + (1, 1))[:3]
 
 
+class _Meta(dict):
+    def __missing__(self, name):
+        raise KeyError(f"{name!r} is no constant or extent; there are {', '.join(self)}")
+
+
 def meta_of(settings, extents, values):
     """What a grid function gets: constants and extents by name, read-only."""
-    return MappingProxyType({**settings, **dict(zip(extents, values))})
+    return MappingProxyType(_Meta(settings, **dict(zip(extents, values))))
+
+
+def is_empty(grid, description, extents):
+    """Whether the grid has no block, whichever variant is taken.
+
+    Where no variant gets a grid, raises what is wrong with it or what the function raised, before a
+    tune begins. A function may refuse some variants.
+    """
+    problem, saw_empty = None, False
+    for settings in description.settings.values():
+        try:
+            meta = meta_of(settings, description.extents, extents)
+            if 0 not in sides_of(grid, meta, description.kernel):
+                return False
+            saw_empty = True
+        except Exception as error:
+            problem = problem or error
+    if problem is not None and not saw_empty:
+        raise problem
+    return saw_empty and problem is None
 
 
 class Options:
@@ -119,8 +157,8 @@ class Tuning:
             # Nothing may pass through C. The guard has what is no Exception, and raises it later.
             if isinstance(exception, Exception):
                 self._errors.setdefault(what, exception)
-            said = getattr(exception, "message", None) or f"{type(exception).__name__}: {exception}"
-            self._library.say(sink, said.encode(errors="replace"))
+            text = getattr(exception, "message", None) or f"{type(exception).__name__}: {exception}"
+            self._library.say(sink, text.encode(errors="replace"))
             return 1
 
     def _on_grid(self, user, variant, settings_json, grid, sink):
@@ -129,7 +167,7 @@ class Tuning:
     def _fill_grid(self, variant, grid):
         settings = self._description.settings[variant]
         meta = meta_of(settings, self._description.extents, self._binding.extents)
-        grid[0], grid[1], grid[2] = sides_of(self._grid, meta)
+        grid[0], grid[1], grid[2] = sides_of(self._grid, meta, self._description.kernel)
 
     def _on_reference(self, user, arguments, expected, sink):
         return self._guarded("reference", sink, self._fill_expected, arguments, expected)
@@ -148,17 +186,17 @@ class Tuning:
 
     def _on_progress(self, user, report):
         try:
-            said = report.contents
-            best = self._description.settings.get(said.best_variant, {}) if said.best_ns else {}
+            now = report.contents
+            best = self._description.settings.get(now.best_variant, {}) if now.best_ns else {}
             self._bar.show(
                 _progress.Progress(
-                    phase=(said.phase or b"").decode(),
-                    done=said.done,
-                    total=said.total,
-                    best_ns=said.best_ns,
+                    phase=(now.phase or b"").decode(),
+                    done=now.done,
+                    total=now.total,
+                    best_ns=now.best_ns,
                     best_settings=_display.settings_text(best) if best else "",
-                    queue_position=said.queue_position,
-                    estimate_ms=said.estimate_ms,
+                    queue_position=now.queue_position,
+                    estimate_ms=now.estimate_ms,
                 )
             )
         except BaseException as exception:  # nothing may pass through C

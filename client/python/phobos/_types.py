@@ -6,6 +6,8 @@ objects are what they evaluate to. Nothing here is read by the compiler, which p
 text.
 """
 
+from ._errors import NotInKernelError
+
 
 class DType:
     """An element type of the kernel language."""
@@ -20,6 +22,13 @@ class DType:
 
     def __repr__(self):
         return "ph." + self.name
+
+    def __call__(self, *values):
+        raise NotInKernelError(
+            f"{self!r} is a type, and is not called",
+            reason="not_in_kernel",
+            remedy=f"In a kernel write ph.cast(v, {self!r}); outside, use NumPy's types.",
+        )
 
     def __reduce__(self):
         return _dtype, (self.name,)
@@ -88,6 +97,11 @@ class Maker:
     def __getitem__(self, dtype):
         return _Element(self.kind, dtype)
 
+    def __call__(self, *values):
+        raise NotInKernelError(
+            f"{self!r} is not called", reason="not_in_kernel", remedy=f"Write {self!r}[ph.f32][N]."
+        )
+
     def __repr__(self):
         return "ph." + self.kind
 
@@ -99,6 +113,11 @@ class Marker:
 
     def __init__(self, name):
         self.name = name
+
+    def __call__(self, *values):
+        raise NotInKernelError(
+            f"{self!r} is not called", reason="not_in_kernel", remedy=f"Write x: {self!r} = value."
+        )
 
     def __repr__(self):
         return "ph." + self.name

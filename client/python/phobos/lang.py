@@ -58,6 +58,18 @@ def from_bf16(bits):
     return convert(bits)
 
 
+def __getattr__(name):
+    # For a name that is not here: ph.float32, ph.arange.
+    import difflib
+
+    like = {"float": "f", "int": "i", "uint": "u", "bfloat": "bf"}
+    kind = name.rstrip("0123456789")
+    short = like.get(kind, "") + name[len(kind) :]
+    near = [short] if short in globals() else difflib.get_close_matches(name, globals(), 1)
+    hint = f"; write ph.{near[0]}" if near and not near[0].startswith("_") else ""
+    raise AttributeError(f"the kernel language has no {name!r}{hint}", name=name)
+
+
 # These shadow Python's own names here (bool, range, max ...), so they come last.
 globals().update({name: Builtin(name, doc) for name, doc in BUILTINS.items()})
 bool = DTYPES["bool"]

@@ -22,6 +22,13 @@ import fake
 import phobos.lang as ph
 from phobos import _kernel, _library
 
+WRONG_GRIDS = (
+    (), (1, 2, 3, 4), (-1,), -1, (1.5,), 1.5, "1", None, b"1", {4}, object(), float("nan"),
+    np.array([1.0]), np.ones((1, 1), int), lambda meta: None, lambda meta: 0.5,
+    (1 << 70,),
+)  # fmt: skip
+TOO_LARGE_GRIDS = 1 << 31, (1, 1 << 16), (1, 1, 1 << 16)
+
 DECLINED = {
     "status": "grid_error",
     "reason": "ValueError: no",
@@ -72,15 +79,32 @@ class LaunchTest(Case):
         add = make()
         for grid, sides in (
             ((4,), (4, 1, 1)), ((2, 3), (2, 3, 1)), ((2, 3, 4), (2, 3, 4)), (5, (5, 1, 1)),
-            ([6], (6, 1, 1)),
+            ([6], (6, 1, 1)), (np.array([6, 2]), (6, 2, 1)), (np.array(6), (6, 1, 1)),
             ((np.int64(7),), (7, 1, 1)), (lambda meta: meta["BLOCK"], (256, 1, 1)),
         ):  # fmt: skip
             for _ in range(2):  # first the slow way, then the fast one
                 add[grid](self.x, self.out, 0.5)
                 self.assertEqual(fake.grid(), sides)
-        for grid in ((), (1, 2, 3, 4), (-1,), (1.5,), "1", None, lambda meta: None, (1 << 70,)):
-            with self.assertRaisesRegex(ph.LaunchError, "a grid is 1 to 3 numbers"):
+        for grid in WRONG_GRIDS:
+            with self.assertRaisesRegex(ph.ArgumentError, "^add: (a|the) grid "):
                 add[grid](self.x, self.out, 0.5)
+
+    def test_a_grid_that_no_variant_can_take_asks_nothing(self):
+        add = make(scaled)
+        for grid in WRONG_GRIDS + TOO_LARGE_GRIDS:
+            with self.assertRaisesRegex(ph.ArgumentError, "^add: (a|the) grid "):
+                add[grid](self.x, self.out, 0.5)
+            with self.assertRaisesRegex(ph.ArgumentError, "^add: (a|the) grid "):
+                add.tune(grid, self.x, self.out, 0.5)
+        self.assertEqual(fake.counts(), {"launches": 0, "prepares": 0, "tunes": 0})
+        with self.assertRaisesRegex(
+            ph.ArgumentError, r"add\[\(64,\)\]\(.*function of the constants"
+        ):
+            add.tune(0.5, self.x, self.out, 0.5)
+
+    def test_a_name_that_meta_lacks_is_told_with_those_it_has(self):
+        with self.assertRaisesRegex(KeyError, "'M' is no constant or extent; there are BLOCK, N"):
+            make(scaled).tune(lambda meta: meta["M"], self.x, self.out, 0.5)
 
     def test_meta_is_read_only_and_has_constants_and_extents(self):
         seen = []
@@ -304,9 +328,19 @@ class TuneTest(Case):
         make().tune(grid, self.x, self.out, 0.5, reference=scaled)
         self.assertEqual(fake.grid_errors(), ["ValueError: no"])
 
+    def test_variants_left_out_for_one_reason_share_a_line(self):
+        declined = [{**DECLINED, "index": i, "settings": {"BLOCK": i}} for i in range(6)]
+        fake.fail("tune", 9, "no_winner", "no variant passed", variants=declined)
+        with self.assertRaisesRegex(
+            ph.TuneError, "\n  BLOCK=0, BLOCK=1, BLOCK=2 and 3 more: grid_error: ValueError: no$"
+        ):
+            make().tune(blocks, self.x, self.out, 0.5, reference=scaled)
+
     def test_no_winner_lists_every_variant_and_chains_the_grid_s_exception(self):
         def grid(meta):
-            raise ValueError("no")
+            if meta["BLOCK"] == 256:
+                raise ValueError("no")
+            return 1
 
         fake.fail("tune", 9, "no_winner", "no variant passed", variants=[DECLINED])
         fake.number("reference_runs", 0)
@@ -381,7 +415,7 @@ class TuneTest(Case):
         add = make()
         self.assertEqual(add.result(N=7).winner, {"BLOCK": 512})
         self.assertIsNone(add.result(N=8))
-        with self.assertRaisesRegex(ph.ArgumentError, "'N' is missing; the key is"):
+        with self.assertRaisesRegex(ph.ArgumentError, "'N' is missing"):
             add.result()
         with self.assertRaisesRegex(ph.ArgumentError, "'M' is no extent"):
             add.result(M=7, N=7)

@@ -127,7 +127,7 @@ class DecoratorsTest(unittest.TestCase):
             ph.autotune(BLOCK=4)
         with self.refused("takes strings"):
             ph.constraint(True)
-        with self.refused("reference must be a function"):
+        with self.assertRaisesRegex(ph.ArgumentError, "reference must be a function, not 3"):
             ph.kernel(reference=3)
 
     def test_all_of_them_together(self):

@@ -308,13 +308,12 @@ class TuneTest(Case):
                 raise ValueError("not any")
             try:
                 add.tune(never_any, *arrays(5001))
-            except ph.TuneError as error:
-                say(text=str(error), cause=type(error.__cause__).__name__)
+            except ValueError as error:
+                say(text=str(error))
             """)
         self.assertEqual(ended.statuses, ["grid_error", "timed"] * 2 + ["timed"])
         self.assertIn("not 1024", ended.reason)
-        self.assertIn("not any", ended.text)
-        self.assertEqual(ended.cause, "ValueError")
+        self.assertEqual("not any", ended.text)
 
     def test_the_reference_gets_copies_and_scalars_of_their_type(self):
         ended = self.run_program("""
