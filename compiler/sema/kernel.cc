@@ -221,8 +221,11 @@ absl::Status NoKernel(const Source& source, const ast::Module& module) {
     return source.Error(module.nested_kernel, "a kernel inside a block is not read",
                         "move it to the top level of the file");
   }
-  const std::string_view problem =
-      module.aliases.empty() ? "this file does not import the language" : "this file has no kernel";
+  const std::string_view problem = module.aliases.empty()
+                                       ? "this file does not import the language under a name of "
+                                         "its own (import *, or an import "
+                                         "in another file, does not count)"
+                                       : "this file has no kernel";
   return source.Error({0, 0}, problem,
                       "a kernel is written like this:\n"
                       "    import phobos.lang as ph\n\n"

@@ -78,10 +78,7 @@ void HostCode::SkipStatement() {
       return;
     }
   }
-  const size_t begin = tokens_.position();
-  if (tokens_.IsWord("import")) ReadImport();
-  if (tokens_.IsWord("from")) ReadFromImport();
-  tokens_.set_position(begin);
+  ReadImportsOfLine();
   NoteBindingsOfLine();
   SkipLine();
   if (tokens_.kind() != TokenKind::kIndent) return;
@@ -103,10 +100,7 @@ void HostCode::SkipStatement() {
       SkipLine();
       SkipBlock();
     } else {
-      const size_t line = tokens_.position();
-      if (tokens_.IsWord("import")) ReadImport();
-      if (tokens_.IsWord("from")) ReadFromImport();
-      tokens_.set_position(line);
+      ReadImportsOfLine();
       NoteBindingsOfLine();
       SkipLine();
     }
@@ -192,6 +186,17 @@ std::string HostCode::TakeDottedName() {
 void HostCode::AddAlias(std::string alias) {
   if (std::find(aliases_.begin(), aliases_.end(), alias) == aliases_.end())
     aliases_.push_back(std::move(alias));
+}
+
+// Those of every statement of the line, which ';' may separate.
+void HostCode::ReadImportsOfLine() {
+  const size_t begin = tokens_.position();
+  do {
+    if (tokens_.IsWord("import")) ReadImport();
+    if (tokens_.IsWord("from")) ReadFromImport();
+    while (!tokens_.AtStatementEnd()) tokens_.Take();
+  } while (tokens_.TakeIf(";"));
+  tokens_.set_position(begin);
 }
 
 // import phobos.lang as ph, import phobos.lang, import phobos as p; several with commas.

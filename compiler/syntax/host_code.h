@@ -43,6 +43,7 @@ class HostCode {
   void SkipLine();
   void SkipBlock();
   bool TakeConstant();
+  void ReadImportsOfLine();
   void ReadImport();
   void ReadFromImport();
   void NoteBindingsOfLine();

@@ -162,6 +162,9 @@ TEST(Parser, ReadsEveryImportOfTheLanguage) {
            {"import os, phobos.lang", "phobos.lang"},
            {"import phobos", "phobos.lang"},
            {"import phobos as p", "p.lang"},
+           {"from helper import *; import phobos.lang as ph", "ph"},
+           {"import os; from phobos import lang as q; x = 1", "q"},
+           {"if True:\n  x = f(); import phobos.lang as ph", "ph"},
            {"try:\n  import phobos.lang as ph\nexcept ImportError:\n  pass", "ph"},
        }) {
     const Source source("k.py", import + "\n@" + use + ".kernel\ndef k(x: " + use +
