@@ -31,7 +31,7 @@ Access::Access(const Environment& environment, const ir::Op& op)
       op_(op),
       memory_type_(codegen::MemoryType(environment.builder.getContext(), op.type.dtype)) {
   llvm::IRBuilder<>& b = env_.builder;
-  const Tensor& tensor = env_.tensors[op.index];
+  const codegen::Tensor& tensor = env_.tensors[op.index];
   const size_t slices =
       std::count_if(op.subscripts.begin(), op.subscripts.end(),
                     [](const ir::Subscript& s) { return s.kind == ir::Subscript::Kind::kSlice; });
@@ -217,22 +217,8 @@ llvm::Value* Access::Load(const Chunk& chunk, const Positions& gathered, llvm::V
   if (fill->getType() != type) fill = b.CreateZExt(fill, type);  // bool
   llvm::Value* loaded = nullptr;
   if (!chunk.has_lanes()) {
-    llvm::PHINode* joined = nullptr;
-    llvm::BasicBlock* before = b.GetInsertBlock();
-    env_.Branch(
-        place.mask,
-        [&] {
-          before = b.GetInsertBlock();
-          loaded = b.CreateAlignedLoad(type, place.address, align);
-        },
-        [] {});
-    if (place.mask != nullptr) {
-      joined = b.CreatePHI(type, 2);
-      for (llvm::BasicBlock* from : llvm::predecessors(b.GetInsertBlock())) {
-        joined->addIncoming(from == before ? loaded : fill, from);
-      }
-      loaded = joined;
-    }
+    loaded = env_.Choose(
+        place.mask, [&] { return b.CreateAlignedLoad(type, place.address, align); }, fill);
   } else if (!HasVectorForm(place)) {
     loaded = LoadLaneByLane(chunk, place, fill);
   } else if (place.offsets != nullptr) {
@@ -288,7 +274,7 @@ void Access::ForEachLane(
   llvm::Type* offset_type = nullptr;
   if (place.offsets != nullptr) {
     offset_type = place.offsets->getType()->getScalarType();
-    offsets = env_.Slot(llvm::ArrayType::get(offset_type, chunk.lanes));
+    offsets = env_.Buffer(offset_type, chunk.lanes);
     b.CreateStore(place.offsets, offsets);
   }
   llvm::Value* bits =
@@ -319,7 +305,7 @@ void Access::ForEachLane(
 llvm::Value* Access::LoadLaneByLane(const Chunk& chunk, const Place& place,
                                     llvm::Value* fill) const {
   llvm::IRBuilder<>& b = env_.builder;
-  llvm::Value* buffer = env_.Slot(llvm::ArrayType::get(memory_type_, chunk.lanes));
+  llvm::Value* buffer = env_.Buffer(memory_type_, chunk.lanes);
   b.CreateStore(fill, buffer);
   ForEachLane(chunk, place, [&](llvm::Value* lane, llvm::Value* address) {
     b.CreateStore(b.CreateLoad(memory_type_, address), ElementAddress(buffer, lane));
@@ -329,7 +315,7 @@ llvm::Value* Access::LoadLaneByLane(const Chunk& chunk, const Place& place,
 
 void Access::StoreLaneByLane(const Chunk& chunk, const Place& place, llvm::Value* value) const {
   llvm::IRBuilder<>& b = env_.builder;
-  llvm::Value* buffer = env_.Slot(llvm::ArrayType::get(memory_type_, chunk.lanes));
+  llvm::Value* buffer = env_.Buffer(memory_type_, chunk.lanes);
   b.CreateStore(value, buffer);
   ForEachLane(chunk, place, [&](llvm::Value* lane, llvm::Value* address) {
     b.CreateStore(b.CreateLoad(memory_type_, ElementAddress(buffer, lane)), address);

@@ -11,11 +11,12 @@
 #include "compiler/codegen/host/kernel.h"
 #include "compiler/codegen/host/object/link.h"
 #include "compiler/codegen/host/object/machine.h"
+#include "compiler/codegen/kernel/environment.h"
+#include "compiler/codegen/kernel/machine_code.h"
 #include "compiler/passes/stage.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 
 namespace phobos::compiler::host {
 namespace {
@@ -30,7 +31,7 @@ absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Ch
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
   Artifact artifact;
-  artifact.entry = EntryName(function);
+  artifact.entry = codegen::EntryName(function);
   artifact.scratch_bytes = EmitKernel(function, chip, module);
   ASSIGN_OR_RETURN(const std::string object, MakeObject(module, *machine));
   ASSIGN_OR_RETURN(artifact.shared_object, LinkSharedObject(object));
@@ -40,14 +41,11 @@ absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Ch
 }  // namespace
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
-  // LLVM ends the process on what it takes for its own fault. This brings the thread back instead.
-  llvm::CrashRecoveryContext::Enable();
-  llvm::CrashRecoveryContext net;
   absl::StatusOr<Artifact> result = absl::InternalError("");
-  if (net.RunSafely([&] { result = CompileUnguarded(passes::Stage(function), chip); }))
-    return result;
-  return absl::InternalError(absl::StrCat("LLVM or lld crashed (code ", net.RetCode,
-                                          ") while compiling kernel ", function.name));
+  RETURN_IF_ERROR(codegen::RunGuarded(absl::StrCat("kernel ", function.name), [&] {
+    result = CompileUnguarded(passes::Stage(function), chip);
+  }));
+  return result;
 }
 
 std::string Fingerprint() {

@@ -2,14 +2,13 @@
 #include "compiler/codegen/host/kernel.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/host/access.h"
 #include "compiler/codegen/host/environment.h"
 #include "compiler/codegen/host/tile.h"
-#include "llvm/ADT/StringExtras.h"
+#include "compiler/codegen/kernel/body.h"
+#include "compiler/codegen/kernel/held_memory.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/IRBuilder.h"
@@ -22,11 +21,6 @@ namespace {
 // a plain store reads each line before it is overwritten.
 constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
-// Copies of a loop's body at most, whatever the hint says: code size, not speed, grows from there.
-constexpr int32_t kMaxUnroll = 16;
-// And of what lies in several such loops, about: once there are so many, inner loops stay rolled.
-constexpr int32_t kMaxCopies = 64;
-
 // One more than the greatest axis whose block id is read; 0 where none is.
 int AxesRead(const ir::Block& block) {
   int axes = 0;
@@ -36,6 +30,39 @@ int AxesRead(const ir::Block& block) {
   }
   return axes;
 }
+
+// Tiles and memory of a body; held tiles are in the scratch memory of the calling thread.
+class HostMemory : public codegen::MemoryEmitter {
+ public:
+  HostMemory(Environment& environment, const codegen::HeldMemory& held, llvm::Value* scratch)
+      : env_(environment), held_(held), scratch_(scratch) {}
+
+  void EmitTileStatement(const ir::Op& op) override {
+    if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(op);
+    if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(op);
+    host::EmitTileStatement(env_, op);
+  }
+  llvm::Value* LoadScalar(const ir::Op& op) override {
+    return Access(env_, op).Load(Chunk(), {}, Optional(op.operands[1]), Optional(op.operands[0]));
+  }
+  void StoreScalar(const ir::Op& op) override {
+    Access(env_, op).Store(Chunk(), {}, Optional(op.operands[1]), env_.scalars[op.operands[0]],
+                           /*is_streamed=*/false);
+  }
+
+ private:
+  llvm::Value* AddressOf(const ir::Op& op) const {
+    return env_.builder.CreateConstGEP1_64(env_.builder.getInt8Ty(), scratch_,
+                                           held_.offsets.at(&op));
+  }
+  llvm::Value* Optional(ir::ValueId value) const {
+    return value == ir::kNoValue ? nullptr : env_.scalars[value];
+  }
+
+  Environment& env_;
+  const codegen::HeldMemory& held_;
+  llvm::Value* const scratch_;
+};
 
 class KernelEmitter {
  public:
@@ -48,42 +75,14 @@ class KernelEmitter {
   int64_t Emit();
 
  private:
-  struct LoopTargets {
-    llvm::BasicBlock* next;   // continue
-    llvm::BasicBlock* after;  // break
-  };
-
-  void Define(const ir::Block& block);
   void ReadArguments(llvm::Value* slots, llvm::Value* grid);
-  void ReadTensor(size_t param, llvm::Value* bits);
-  void EmitBlockLoop(llvm::Value* first, llvm::Value* end);
+  void EmitBlockLoop(llvm::Value* first, llvm::Value* end, codegen::BodyEmitter& body);
   void EndStreaming();
-
-  void EmitRegion(const ir::Block& block);
-  void EmitOp(const ir::Op& op);
-  void EmitStatement(const ir::Op& op);
-  void EmitFor(const ir::Op& op);
-  void EmitForTurns(const ir::Op& op, llvm::Value* turns, int32_t copies, llvm::Value* lo);
-  void EmitWhile(const ir::Op& op);
-  void EmitIf(const ir::Op& op);
-  void Jump(llvm::BasicBlock* target);
-
-  llvm::Value* Scalar(const ir::Op& op);
-  llvm::Value* ScalarLoad(const ir::Op& op);
-  llvm::Value* TakeScratch(int64_t bytes);
 
   const ir::Function& function_;
   llvm::IRBuilder<> builder_;
   Environment env_;
   llvm::Module& module_;
-  llvm::Value* scratch_ = nullptr;
-  int64_t scratch_used_ = 0;
-  int64_t scratch_bytes_ = 0;
-  llvm::BasicBlock* next_block_ = nullptr;  // of the grid
-  std::vector<LoopTargets> loops_;          // innermost last
-  llvm::Value* yielded_ = nullptr;
-  int32_t copies_around_ = 1;  // of the body at hand, made by the loops around it
-  bool is_reachable_ = true;
 };
 
 int64_t KernelEmitter::Emit() {
@@ -92,94 +91,46 @@ int64_t KernelEmitter::Emit() {
   llvm::Type* pointer = builder_.getPtrTy();
   auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, i64, i64, pointer},
                                        /*isVarArg=*/false);
-  llvm::Function* entry =
-      llvm::Function::Create(type, llvm::Function::ExternalLinkage, EntryName(function_), module_);
+  llvm::Function* entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                                 codegen::EntryName(function_), module_);
   entry->addFnAttr(llvm::Attribute::NoUnwind);
-  if (function_.fast_math) {
-    llvm::FastMathFlags flags;
-    flags.setAllowContract();
-    flags.setAllowReciprocal();
-    builder_.setFastMathFlags(flags);
-  }
-  scratch_ = entry->getArg(4);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
-  env_.definitions.resize(function_.value_count);
-  env_.scalars.resize(function_.value_count);
-  env_.held_tiles.resize(function_.value_count);
-  env_.variables.resize(function_.vars.size());
-  env_.loop_indices.resize(function_.loop_count);
-  Define(function_.body);
   ReadArguments(entry->getArg(0), entry->getArg(1));
-  EmitBlockLoop(entry->getArg(2), entry->getArg(3));
+  const codegen::HeldMemory held = codegen::PlaceHeldTiles(function_, [this](const ir::Op& op) {
+    return HeldBytes(codegen::StoredType(function_, op));
+  });
+  HostMemory memory(env_, held, entry->getArg(4));
+  codegen::BodyEmitter body(env_, memory);
+  EmitBlockLoop(entry->getArg(2), entry->getArg(3), body);
   EndStreaming();
   builder_.CreateRetVoid();
-  return scratch_bytes_;
-}
-
-void KernelEmitter::Define(const ir::Block& block) {
-  for (const ir::Op& op : block) {
-    if (op.result != ir::kNoValue) env_.definitions[op.result] = &op;
-    for (const ir::Block& region : op.regions) Define(region);
-  }
+  return held.bytes;
 }
 
 void KernelEmitter::ReadArguments(llvm::Value* slots, llvm::Value* grid) {
   llvm::Type* i64 = builder_.getInt64Ty();
-  auto slot = [&](size_t i) {
+  auto slot = [&](size_t i) -> llvm::Value* {
     return builder_.CreateLoad(i64, builder_.CreateConstGEP1_64(i64, slots, i));
   };
   for (int axis = 0; axis < 3; ++axis) {
     env_.grid[axis] = builder_.CreateLoad(i64, builder_.CreateConstGEP1_64(i64, grid, axis));
   }
-  const size_t params = function_.params.size();
-  for (size_t i = 0; i < function_.extents.size(); ++i) {
-    env_.extents.push_back(slot(params + i));
-  }
-  env_.tensors.resize(params);
-  env_.arguments.resize(params);
-  for (size_t i = 0; i < params; ++i) {
-    llvm::Value* bits = slot(i);
+  auto address = [&](size_t i) { return builder_.CreateIntToPtr(slot(i), builder_.getPtrTy()); };
+  env_.ReadSlots(address, slot);
+  for (size_t i = 0; i < function_.params.size(); ++i) {
     const ir::Param& param = function_.params[i];
-    if (param.is_tensor) {
-      ReadTensor(i, bits);
-      continue;
-    }
-    llvm::Type* type = codegen::ElementType(builder_.getContext(), param.dtype);
-    if (param.dtype == ir::DType::kBool) {
-      env_.arguments[i] =
-          builder_.CreateIsNotNull(builder_.CreateTrunc(bits, builder_.getInt8Ty()));
-    } else {
-      llvm::Type* raw = builder_.getIntNTy(type->getPrimitiveSizeInBits());
-      env_.arguments[i] = builder_.CreateBitCast(builder_.CreateTrunc(bits, raw), type);
-    }
-  }
-}
-
-void KernelEmitter::ReadTensor(size_t param, llvm::Value* bits) {
-  const ir::Param& declared = function_.params[param];
-  Tensor& tensor = env_.tensors[param];
-  tensor.address = builder_.CreateIntToPtr(bits, builder_.getPtrTy());
-  for (const ir::Dim& dim : declared.dims) {
-    tensor.sides.push_back(dim.extent < 0 ? env_.Int(dim.literal) : env_.extents[dim.extent]);
-  }
-  llvm::Value* stride = env_.Int(1);
-  tensor.strides.resize(tensor.sides.size());
-  for (size_t d = tensor.sides.size(); d-- > 0;) {
-    tensor.strides[d] = stride;
-    stride = builder_.CreateMul(stride, tensor.sides[d]);
-  }
-  if (declared.is_written && !declared.is_read) {
-    const int64_t elements = kStreamBytes / ir::ByteSize(declared.dtype);
-    tensor.is_streamed = builder_.CreateICmpSGE(stride, env_.Int(elements));
+    if (!param.is_tensor || !param.is_written || param.is_read) continue;
+    const int64_t elements = kStreamBytes / ir::ByteSize(param.dtype);
+    env_.is_streamed[i] = builder_.CreateICmpSGE(env_.tensors[i].elements, env_.Int(elements));
   }
 }
 
 // Streaming stores are not ordered with what follows the launch: one fence a call orders them.
 void KernelEmitter::EndStreaming() {
   llvm::Value* any = nullptr;
-  for (const Tensor& tensor : env_.tensors) {
-    if (tensor.is_streamed == nullptr) continue;
-    any = any == nullptr ? tensor.is_streamed : builder_.CreateOr(any, tensor.is_streamed);
+  for (llvm::Value* is_streamed : env_.is_streamed) {
+    if (is_streamed == nullptr) continue;
+    any = any == nullptr ? is_streamed : builder_.CreateOr(any, is_streamed);
   }
   if (any == nullptr) return;
   env_.Branch(
@@ -188,12 +139,13 @@ void KernelEmitter::EndStreaming() {
 
 // The blocks [first, end) of the linear order, counted along x, then y, then z: one division an
 // axis at the start, then carries. Axes behind the last one that the kernel reads are not counted.
-void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end) {
+void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end,
+                                  codegen::BodyEmitter& body_emitter) {
   llvm::Type* i64 = builder_.getInt64Ty();
   llvm::BasicBlock* before = env_.NewBlock("blocks");
   llvm::BasicBlock* body = env_.NewBlock("block");
   llvm::BasicBlock* after = env_.NewBlock("after_blocks");
-  next_block_ = env_.NewBlock("next_block");
+  llvm::BasicBlock* next_block = env_.NewBlock("next_block");
   builder_.CreateCondBr(builder_.CreateICmpSLT(first, end), before, after);
 
   builder_.SetInsertPoint(before);
@@ -215,10 +167,9 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end) {
     ids[axis]->addIncoming(starts[axis], before);
     env_.block_id[axis] = ids[axis];
   }
-  EmitRegion(function_.body);
-  Jump(next_block_);
+  body_emitter.Emit(next_block);
 
-  builder_.SetInsertPoint(next_block_);
+  builder_.SetInsertPoint(next_block);
   llvm::Value* carry = env_.Int(1);
   for (int axis = 0; axis < axes; ++axis) {
     llvm::Value* next = builder_.CreateAdd(ids[axis], carry);
@@ -227,231 +178,15 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end) {
       next = builder_.CreateSelect(wraps, env_.Int(0), next);
       carry = builder_.CreateZExt(wraps, i64);
     }
-    ids[axis]->addIncoming(next, next_block_);
+    ids[axis]->addIncoming(next, next_block);
   }
   llvm::Value* next = builder_.CreateAdd(block, env_.Int(1));
-  block->addIncoming(next, next_block_);
+  block->addIncoming(next, next_block);
   builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), body, after);
   builder_.SetInsertPoint(after);
 }
 
-llvm::Value* KernelEmitter::TakeScratch(int64_t bytes) {
-  llvm::Value* address = builder_.CreateConstGEP1_64(builder_.getInt8Ty(), scratch_, scratch_used_);
-  scratch_used_ += bytes;
-  scratch_bytes_ = std::max(scratch_bytes_, scratch_used_);
-  return address;
-}
-
-// Goes to `target` from here, if here can be reached.
-void KernelEmitter::Jump(llvm::BasicBlock* target) {
-  if (is_reachable_) builder_.CreateBr(target);
-  is_reachable_ = true;
-}
-
-void KernelEmitter::EmitRegion(const ir::Block& block) {
-  const int64_t scratch_used = scratch_used_;
-  for (const ir::Op& op : block) EmitOp(op);
-  scratch_used_ = scratch_used;
-}
-
-void KernelEmitter::EmitOp(const ir::Op& op) {
-  switch (op.opcode) {
-    case ir::Opcode::kFor:
-      return EmitFor(op);
-    case ir::Opcode::kWhile:
-      return EmitWhile(op);
-    case ir::Opcode::kIf:
-      return EmitIf(op);
-    case ir::Opcode::kYield:
-      yielded_ = env_.scalars[op.operands[0]];
-      return;
-    case ir::Opcode::kBreak:
-      builder_.CreateBr(loops_.back().after);
-      is_reachable_ = false;
-      return;
-    case ir::Opcode::kContinue:
-      builder_.CreateBr(loops_.back().next);
-      is_reachable_ = false;
-      return;
-    case ir::Opcode::kReturn:
-      builder_.CreateBr(next_block_);
-      is_reachable_ = false;
-      return;
-    case ir::Opcode::kAssume:
-      return;
-    case ir::Opcode::kStore:
-    case ir::Opcode::kDeclareVar:
-    case ir::Opcode::kWriteVar:
-      return EmitStatement(op);
-    case ir::Opcode::kStage:
-      env_.held_tiles[op.result] = TakeScratch(HeldBytes(op.type));
-      return EmitTileStatement(env_, op);
-    default:
-      // Tiles wait until a statement needs them.
-      if (op.type.is_scalar()) env_.scalars[op.result] = Scalar(op);
-  }
-}
-
-void KernelEmitter::EmitStatement(const ir::Op& op) {
-  if (op.opcode == ir::Opcode::kStore) {
-    if (!op.type.is_scalar()) return EmitTileStatement(env_, op);
-    llvm::Value* mask = op.operands[1] == ir::kNoValue ? nullptr : env_.scalars[op.operands[1]];
-    Access(env_, op).Store(Chunk(), {}, mask, env_.scalars[op.operands[0]], false);
-    return;
-  }
-  const ir::Type& type = function_.vars[op.index].type;
-  llvm::Value*& variable = env_.variables[op.index];
-  if (!type.is_scalar()) {
-    if (op.opcode == ir::Opcode::kDeclareVar) variable = TakeScratch(HeldBytes(type));
-    return EmitTileStatement(env_, op);
-  }
-  if (variable == nullptr) {
-    variable = env_.Slot(codegen::ElementType(builder_.getContext(), type.dtype));
-  }
-  builder_.CreateStore(env_.scalars[op.operands[0]], variable);
-}
-
-llvm::Value* KernelEmitter::ScalarLoad(const ir::Op& op) {
-  llvm::Value* fill = op.operands[0] == ir::kNoValue ? nullptr : env_.scalars[op.operands[0]];
-  llvm::Value* mask = op.operands[1] == ir::kNoValue ? nullptr : env_.scalars[op.operands[1]];
-  return Access(env_, op).Load(Chunk(), {}, mask, fill);
-}
-
-llvm::Value* KernelEmitter::Scalar(const ir::Op& op) {
-  llvm::Type* type = codegen::ElementType(builder_.getContext(), op.type.dtype);
-  switch (op.opcode) {
-    case ir::Opcode::kConstant:
-      return codegen::ConstantOf(builder_.getContext(), op.type.dtype, op.constant);
-    case ir::Opcode::kBlockId:
-      return env_.block_id[op.axis];
-    case ir::Opcode::kGridSize:
-      return env_.grid[op.axis];
-    case ir::Opcode::kExtent:
-      return env_.extents[op.index];
-    case ir::Opcode::kScalarParam:
-      return env_.arguments[op.index];
-    case ir::Opcode::kLoopIndex:
-      return env_.loop_indices[op.index];
-    case ir::Opcode::kReadVar:
-      return builder_.CreateLoad(type, env_.variables[op.index]);
-    case ir::Opcode::kBroadcast:
-      return env_.scalars[op.operands[0]];
-    case ir::Opcode::kLoad:
-      return ScalarLoad(op);
-    default: {
-      llvm::SmallVector<llvm::Value*, 3> operands;
-      for (ir::ValueId operand : op.operands) operands.push_back(env_.scalars[operand]);
-      const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];
-      return codegen::EmitElementwise(builder_, op, env_.definitions[typed]->type.dtype, operands);
-    }
-  }
-}
-
-// Counts turns rather than comparing the index, which may pass the largest i64.
-void KernelEmitter::EmitFor(const ir::Op& op) {
-  llvm::Value* lo = env_.scalars[op.operands[0]];
-  llvm::Value* hi = env_.scalars[op.operands[1]];
-  const int64_t step = llvm::cast<llvm::ConstantInt>(env_.scalars[op.operands[2]])->getSExtValue();
-  llvm::Value* runs = step > 0 ? builder_.CreateICmpSLT(lo, hi) : builder_.CreateICmpSGT(lo, hi);
-  llvm::Value* distance = step > 0 ? builder_.CreateSub(hi, lo) : builder_.CreateSub(lo, hi);
-  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
-  llvm::Value* turns = builder_.CreateAdd(
-      builder_.CreateUDiv(builder_.CreateSub(distance, env_.Int(1)), builder_.getInt64(stride)),
-      env_.Int(1));
-  turns = builder_.CreateSelect(runs, turns, env_.Int(0));
-  const int32_t copies = std::min({op.unroll, kMaxUnroll, kMaxCopies / copies_around_});
-  loops_.push_back({nullptr, env_.NewBlock("after_for")});
-  if (copies <= 1) {
-    EmitForTurns(op, turns, 1, lo);
-  } else {
-    llvm::Value* rest = builder_.CreateURem(turns, env_.Int(copies));
-    const auto* known_rest = llvm::dyn_cast<llvm::ConstantInt>(rest);
-    const bool has_rest = known_rest == nullptr || !known_rest->isZero();
-    const int32_t copies_around = copies_around_;
-    copies_around_ *= copies + (has_rest ? 1 : 0);
-    llvm::Value* whole = builder_.CreateSub(turns, rest);
-    EmitForTurns(op, whole, copies, lo);
-    llvm::Value* next = builder_.CreateAdd(lo, builder_.CreateMul(whole, env_.Int(step)));
-    EmitForTurns(op, rest, 1, next);
-    copies_around_ = copies_around;
-  }
-  Jump(loops_.back().after);
-  builder_.SetInsertPoint(loops_.back().after);
-  loops_.pop_back();
-}
-
-// `turns`, a multiple of `copies`, from index `lo` on; goes on behind the last one.
-void KernelEmitter::EmitForTurns(const ir::Op& op, llvm::Value* turns, int32_t copies,
-                                 llvm::Value* lo) {
-  if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(turns);
-      constant != nullptr && constant->isZero()) {
-    return;
-  }
-  llvm::Type* i64 = builder_.getInt64Ty();
-  llvm::Value* step = env_.scalars[op.operands[2]];
-  llvm::BasicBlock* before = builder_.GetInsertBlock();
-  llvm::BasicBlock* body = env_.NewBlock("for");
-  llvm::BasicBlock* done = env_.NewBlock("for_done");
-  builder_.CreateCondBr(builder_.CreateIsNotNull(turns), body, done);
-  builder_.SetInsertPoint(body);
-  llvm::PHINode* left = builder_.CreatePHI(i64, 2);
-  llvm::PHINode* start = builder_.CreatePHI(i64, 2);
-  left->addIncoming(turns, before);
-  start->addIncoming(lo, before);
-  llvm::Value* index = start;
-  for (int32_t copy = 0; copy < copies; ++copy) {
-    llvm::BasicBlock* next = env_.NewBlock("for_next");
-    loops_.back().next = next;
-    env_.loop_indices[op.index] = index;
-    EmitRegion(op.regions[0]);
-    Jump(next);
-    builder_.SetInsertPoint(next);
-    index = builder_.CreateAdd(index, step);
-  }
-  llvm::Value* next_left = builder_.CreateSub(left, env_.Int(copies));
-  left->addIncoming(next_left, builder_.GetInsertBlock());
-  start->addIncoming(index, builder_.GetInsertBlock());
-  builder_.CreateCondBr(builder_.CreateIsNotNull(next_left), body, done);
-  builder_.SetInsertPoint(done);
-}
-
-void KernelEmitter::EmitWhile(const ir::Op& op) {
-  llvm::BasicBlock* condition = env_.NewBlock("while");
-  llvm::BasicBlock* body = env_.NewBlock("while_body");
-  llvm::BasicBlock* after = env_.NewBlock("after_while");
-  builder_.CreateBr(condition);
-  builder_.SetInsertPoint(condition);
-  EmitRegion(op.regions[0]);
-  builder_.CreateCondBr(yielded_, body, after);
-  builder_.SetInsertPoint(body);
-  loops_.push_back({condition, after});
-  EmitRegion(op.regions[1]);
-  loops_.pop_back();
-  Jump(condition);
-  builder_.SetInsertPoint(after);
-}
-
-void KernelEmitter::EmitIf(const ir::Op& op) {
-  llvm::BasicBlock* then = env_.NewBlock("if_then");
-  llvm::BasicBlock* otherwise = env_.NewBlock("if_else");
-  llvm::BasicBlock* after = env_.NewBlock("after_if");
-  builder_.CreateCondBr(env_.scalars[op.operands[0]], then, otherwise);
-  builder_.SetInsertPoint(then);
-  EmitRegion(op.regions[0]);
-  Jump(after);
-  builder_.SetInsertPoint(otherwise);
-  EmitRegion(op.regions[1]);
-  Jump(after);
-  builder_.SetInsertPoint(after);
-}
-
 }  // namespace
-
-std::string EntryName(const ir::Function& function) {
-  std::string name = "phobos_";
-  for (char c : function.name) name += llvm::isAlnum(c) ? c : '_';
-  return name;
-}
 
 int64_t EmitKernel(const ir::Function& function, const Chip& chip, llvm::Module& module) {
   return KernelEmitter(function, chip, module).Emit();

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The frame of a kernel: its entry function by the host ABI (see Artifact in manifest.proto), the
-// loop over the blocks of a call, control flow and scalars. Tiles are tile.h's. One thread.
+// loop over the blocks of a call. Tiles are tile.h's. One thread.
 #ifndef PHOBOS_COMPILER_CODEGEN_HOST_KERNEL_H_
 #define PHOBOS_COMPILER_CODEGEN_HOST_KERNEL_H_
 
 #include <cstdint>
-#include <string>
 
 #include "compiler/codegen/host/host.h"
 #include "compiler/ir/ir.h"
 #include "llvm/IR/Module.h"
 
 namespace phobos::compiler::host {
-
-// The symbol of the entry function.
-std::string EntryName(const ir::Function& function);
 
 // Emits the entry function into `module`; returns the bytes of scratch memory a thread needs.
 // REQUIRES: the function passes ir::Verify and went through passes::Stage.

@@ -11,6 +11,7 @@
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/host/access.h"
+#include "compiler/codegen/kernel/held_memory.h"
 #include "compiler/passes/cost.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/IR/Constants.h"
@@ -71,17 +72,11 @@ class Statement {
   std::map<Known, llvm::Value*> known_;
 };
 
-const ir::Type& StoredType(const Environment& env, const ir::Op& op) {
-  return op.opcode == ir::Opcode::kStore || op.opcode == ir::Opcode::kStage
-             ? op.type
-             : env.function.vars[op.index].type;
-}
-
 Statement::Statement(const Environment& environment, const ir::Op& op)
     : env_(environment),
       b_(environment.builder),
       op_(op),
-      type_(StoredType(environment, op)),
+      type_(codegen::StoredType(environment.function, op)),
       collected_(environment.definitions.size()) {
   if (op.opcode == ir::Opcode::kStage) {
     held_ = env_.held_tiles[op.result];
@@ -143,13 +138,13 @@ llvm::Value* Statement::PrepareAccesses() {
 
 // i1, or null where streaming stores are out of the question.
 llvm::Value* Statement::StreamCondition() const {
-  if (!target_.has_value() || env_.tensors[op_.index].is_streamed == nullptr) return nullptr;
+  if (!target_.has_value() || env_.is_streamed[op_.index] == nullptr) return nullptr;
   const unsigned chunk_bytes = lanes_ * static_cast<unsigned>(ir::ByteSize(type_.dtype));
   if (chunk_bytes < 16 || type_.shape.size() != 1 || type_.shape[0] % lanes_ != 0) return nullptr;
   if (op_.operands[1] != ir::kNoValue || !target_->IsContiguousAlong(0) || cost_ > 16) {
     return nullptr;
   }
-  return b_.CreateAnd(env_.tensors[op_.index].is_streamed, target_->IsAligned(chunk_bytes));
+  return b_.CreateAnd(env_.is_streamed[op_.index], target_->IsAligned(chunk_bytes));
 }
 
 void Statement::Emit() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LLVM's side of a compilation: the target machine of a chip, the short list of IR passes, and
-// object code. One thread a module; several threads at once.
+// The host chip's machine in LLVM, and object code for it. One thread a module; several threads at
+// once.
 #ifndef PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_MACHINE_H_
 #define PHOBOS_COMPILER_CODEGEN_HOST_OBJECT_MACHINE_H_
 
@@ -18,8 +18,7 @@ namespace phobos::compiler::host {
 // them; it contracts only operations that say they may be.
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::string& cpu);
 
-// Runs the passes over `module` and makes an ELF object of it. Internal: the module is malformed
-// (with the verifier's words), or LLVM said that it could not do something.
+// An ELF object of the module, by codegen::MakeMachineCode.
 absl::StatusOr<std::string> MakeObject(llvm::Module& module, llvm::TargetMachine& machine);
 
 }  // namespace phobos::compiler::host

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a module of LLVM IR to an object file or assembly text: the short list of IR passes and
+// LLVM's code generator, the same for every chip. One thread a module; several threads at once.
+#ifndef PHOBOS_COMPILER_CODEGEN_KERNEL_MACHINE_CODE_H_
+#define PHOBOS_COMPILER_CODEGEN_KERNEL_MACHINE_CODE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CodeGen.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace phobos::compiler::codegen {
+
+// A machine of a target that is initialized already; it contracts only operations that say they may
+// be. `cpu` and `features` are LLVM's names.
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::string& triple,
+                                                                 const std::string& cpu,
+                                                                 const std::string& features);
+
+// Runs the passes over `module` and makes the file. Internal: the module is malformed (with the
+// verifier's words), or LLVM said that it could not do something.
+absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMachine& machine,
+                                            llvm::CodeGenFileType type);
+
+// Runs `work`, whose LLVM may end the process on what it takes for its own fault: Internal then,
+// which names `what`, and the process goes on.
+absl::Status RunGuarded(const std::string& what, llvm::function_ref<void()> work);
+
+}  // namespace phobos::compiler::codegen
+
+#endif  // PHOBOS_COMPILER_CODEGEN_KERNEL_MACHINE_CODE_H_
