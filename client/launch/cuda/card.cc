@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/launch/cuda/card.h"
+
+#include <stdio.h>
+#include <string.h>
+
+namespace phobos::launch::cuda {
+namespace {
+
+// What the compiler has PTX for, in ascending order (service.md: chips).
+constexpr int kChips[] = {75, 80, 86, 89, 90};
+
+std::string UuidText(const char* kind, const Uuid& uuid) {
+  std::string text = kind;
+  for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {
+    char hex[4];
+    snprintf(hex, sizeof(hex), "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += hex;
+  }
+  return text;
+}
+
+// Reads several attributes and remembers the first failure.
+class Reader {
+ public:
+  Reader(const CudaDriver& driver, Device device) : driver_(driver), device_(device) {}
+
+  int Attribute(DeviceAttribute which) {
+    int value = 0;
+    Keep("cuDeviceGetAttribute", driver_->device_attribute(&value, which, device_));
+    return value;
+  }
+  void Keep(const char* call, Result result) {
+    if (status_.ok()) status_ = driver_.Error(call, result);
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const CudaDriver& driver_;
+  const Device device_;
+  Status status_;
+};
+
+StatusOr<Card> ReadCard(const CudaDriver& driver, int ordinal) {
+  Card card;
+  if (Status status = driver.Error("cuDeviceGet", driver->device(&card.device, ordinal));
+      !status.ok()) {
+    return status;
+  }
+  Reader reader(driver, card.device);
+  char name[256] = {};
+  reader.Keep("cuDeviceGetName", driver->device_name(name, sizeof(name) - 1, card.device));
+  card.name = name;
+  Uuid own = {}, physical = {};
+  reader.Keep("cuDeviceGetUuid_v2", driver->device_uuid(&own, card.device));
+  reader.Keep("cuDeviceGetUuid", driver->card_uuid(&physical, card.device));
+  // A slice has an identity of its own; a whole card has one.
+  const bool is_slice = memcmp(own.bytes, physical.bytes, sizeof(own.bytes)) != 0;
+  card.card_uuid = UuidText("GPU-", physical);
+  card.uuid = is_slice ? UuidText("MIG-", own) : card.card_uuid;
+  size_t bytes = 0;
+  reader.Keep("cuDeviceTotalMem", driver->device_bytes(&bytes, card.device));
+  card.memory_bytes = static_cast<int64_t>(bytes);
+  card.major = reader.Attribute(kComputeCapabilityMajor);
+  card.minor = reader.Attribute(kComputeCapabilityMinor);
+  card.l2_bytes = reader.Attribute(kL2CacheSize);
+  card.shared_memory_bytes = reader.Attribute(kMaxSharedMemoryPerBlockOptin);
+  card.multiprocessors = reader.Attribute(kMultiprocessorCount);
+  card.max_threads = reader.Attribute(kMaxThreadsPerBlock);
+  card.chip = ChipOf(card.major, card.minor);
+  if (reader.Attribute(kComputeMode) == kComputeProhibited) {
+    card.unusable = card.name + " is in compute mode \"prohibited\": \"nvidia-smi -c DEFAULT\"";
+  } else if (card.chip.empty()) {
+    card.unusable = card.name + " has compute capability " + std::to_string(card.major) + "." +
+                    std::to_string(card.minor) + "; kernels are compiled for 7.5 and newer";
+  }
+  if (!reader.status().ok()) return reader.status();
+  return card;
+}
+
+}  // namespace
+
+std::string ChipOf(int major, int minor) {
+  std::string chip;
+  for (const int known : kChips) {
+    if (known <= major * 10 + minor) chip = "sm_" + std::to_string(known);
+  }
+  return chip;
+}
+
+StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver) {
+  int count = 0;
+  if (Status status = driver.Error("cuDeviceGetCount", driver->device_count(&count));
+      !status.ok()) {
+    return status;
+  }
+  std::vector<Card> cards;
+  for (int i = 0; i < count; ++i) {
+    StatusOr<Card> card = ReadCard(driver, i);
+    if (!card.ok()) return card.status();
+    cards.push_back(*std::move(card));
+  }
+  return cards;
+}
+
+StatusOr<Card> FindCard(const CudaDriver& driver, const std::string& uuid) {
+  const StatusOr<std::vector<Card>> cards = ListCards(driver);
+  if (!cards.ok()) return cards.status();
+  std::string known;
+  for (const Card& card : *cards) {
+    if (card.uuid == uuid) return card;
+    known += (known.empty() ? "" : ", ") + card.uuid;
+  }
+  return Status(Code::kNotFound,
+                "no GPU here is " + uuid + "; there are: " + (known.empty() ? "none" : known));
+}
+
+}  // namespace phobos::launch::cuda
