@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -20,9 +22,25 @@ using Setter = absl::Status (*)(const std::string& value, Command& command);
 struct Flag {
   const char* name;
   const char* argument;  // null: the flag takes none
+  Verb verb;             // whose flag it is; kHelp: every command's
   const char* help;
   Setter set;
 };
+
+constexpr size_t kShortestDigest = 4;
+constexpr size_t kLongestDigest = 64;
+
+// A digest or its beginning, in lower case.
+absl::StatusOr<std::string> ReadDigest(const std::string& value) {
+  const bool is_hex = absl::c_all_of(value, absl::ascii_isxdigit);
+  if (is_hex && value.size() >= kShortestDigest && value.size() <= kLongestDigest) {
+    return absl::AsciiStrToLower(value);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("'", value, "' is no digest; write its first ",
+                                                 kShortestDigest,
+                                                 " hexadecimal digits or more, "
+                                                 "such as 3f9a0c"));
+}
 
 absl::Status SetFormat(const std::string& value, Command& command) {
   if (value != "text" && value != "json") {
@@ -54,7 +72,7 @@ absl::Status SetCard(const std::string& value, Command& command) {
 }
 
 absl::Status SetSource(const std::string& value, Command& command) {
-  command.filter.set_source_digest(value);
+  ASSIGN_OR_RETURN(*command.filter.mutable_source_digest(), ReadDigest(value));
   return absl::OkStatus();
 }
 
@@ -66,8 +84,14 @@ absl::Status AddKey(const std::string& value, Command& command) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", value, "' is no extent of a key; write for example N=1024"));
   }
+  const std::string name = value.substr(0, equals);
+  for (const tuner::v1::Extent& other : command.filter.key()) {
+    if (other.name() == name) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is given twice; give it one value"));
+    }
+  }
   tuner::v1::Extent& extent = *command.filter.add_key();
-  extent.set_name(value.substr(0, equals));
+  extent.set_name(name);
   extent.set_value(number);
   return absl::OkStatus();
 }
@@ -92,27 +116,61 @@ absl::Status SetGeneration(const std::string& value, Command& command) {
 }
 
 constexpr Flag kFlags[] = {
-    {"format", "text|json", "how to write the answer [text]", SetFormat},
-    {"socket", "PATH", "the daemon's socket [$PHOBOS_SOCKET, else where clients look]", SetSocket},
-    {"kernel", "NAME", "results list: of this kernel only", SetKernel},
-    {"key", "NAME=VALUE", "results list: with this value in the key; may be repeated", AddKey},
-    {"chip", "NAME", "results list: for this chip only", SetChip},
-    {"card", "NAME", "results list: of this card only", SetCard},
-    {"source", "DIGEST", "results list: of this source, by 4 digits or more", SetSource},
-    {"stale", nullptr, "results list: timed by another compiler than the present one", SetStale},
-    {"limit", "N", "results list: the newest N only", SetLimit},
-    {"generation", "N", "results show: this one instead of the current", SetGeneration},
-    {"help", nullptr, "show this text", nullptr},
-    {"version", nullptr, "show the version", nullptr},
+    {"format", "text|json", Verb::kHelp, "how to write the answer [text]", SetFormat},
+    {"socket", "PATH", Verb::kHelp, "the daemon's socket [$PHOBOS_SOCKET, else where clients look]",
+     SetSocket},
+    {"kernel", "NAME", Verb::kResultsList, "of this kernel only", SetKernel},
+    {"key", "NAME=VALUE", Verb::kResultsList, "with this value in the key; may be repeated",
+     AddKey},
+    {"chip", "NAME", Verb::kResultsList, "for this chip only", SetChip},
+    {"card", "NAME", Verb::kResultsList, "of this card only", SetCard},
+    {"source", "DIGEST", Verb::kResultsList, "of this source, by 4 digits or more", SetSource},
+    {"stale", nullptr, Verb::kResultsList, "timed by another compiler than the present one",
+     SetStale},
+    {"limit", "N", Verb::kResultsList, "the newest N only", SetLimit},
+    {"generation", "N", Verb::kResultsShow, "this one instead of the current", SetGeneration},
+    {"help", nullptr, Verb::kHelp, "show this text", nullptr},
+    {"version", nullptr, Verb::kHelp, "show the version", nullptr},
 };
 
-// Reads the flags; what is left are the words of the command.
-absl::StatusOr<std::vector<std::string>> ReadFlags(int argc, const char* const* argv,
-                                                   Command& command) {
+// What getopt_long gives for kFlags[i] is kFirst + i.
+constexpr int kFirst = 256;
+
+const char* Words(Verb verb) {
+  return verb == Verb::kResultsShow ? "results show" : "results list";
+}
+
+absl::Status NotRead(int code, const char* word) {
+  const bool takes_none = code == '?' && optopt >= kFirst;
+  return absl::InvalidArgumentError(
+      takes_none ? absl::StrCat("--", kFlags[optopt - kFirst].name, " takes no value, not ", word)
+                 : absl::StrCat(code == ':' ? "a value is missing after " : "unknown flag ", word,
+                                "; phobosctl --help lists the flags"));
+}
+
+absl::Status SetFlag(const Flag& flag, const std::string& value, Command& command) {
+  if (flag.argument != nullptr && value.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("--", flag.name,
+                                                   ": the value is empty; write --", flag.name, "=",
+                                                   flag.argument, ", or leave the flag out"));
+  }
+  const absl::Status status = flag.set(value, command);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": ", status.message()));
+}
+
+// The words of a command line that are no flags, and the flags that are one command's.
+struct Read {
+  std::vector<std::string> words;
+  std::vector<const Flag*> flags;
+};
+
+absl::StatusOr<Read> ReadFlags(int argc, const char* const* argv, Command& command) {
   std::vector<option> table;
   for (const Flag& flag : kFlags) {
+    const int code = kFirst + static_cast<int>(table.size());
     table.push_back(
-        {flag.name, flag.argument == nullptr ? no_argument : required_argument, nullptr, 0});
+        {flag.name, flag.argument == nullptr ? no_argument : required_argument, nullptr, code});
   }
   table.push_back({});
   std::vector<char*> arguments;
@@ -120,33 +178,25 @@ absl::StatusOr<std::vector<std::string>> ReadFlags(int argc, const char* const* 
   arguments.push_back(nullptr);
   optind = 0;  // starts getopt anew
   opterr = 0;
-  int index = 0;
   int code = 0;
+  Read read;
   bool wants_help = false;
   bool wants_version = false;
-  while ((code = getopt_long(argc, arguments.data(), ":", table.data(), &index)) != -1) {
-    if (code != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(code == ':' ? "a value is missing after " : "unknown flag ",
-                       arguments[optind - 1], "; phobosctl --help lists the flags"));
-    }
-    const Flag& flag = kFlags[index];
+  while ((code = getopt_long(argc, arguments.data(), ":", table.data(), nullptr)) != -1) {
+    if (code < kFirst) return NotRead(code, arguments[optind - 1]);
+    const Flag& flag = kFlags[code - kFirst];
     if (flag.set == nullptr) {
       (absl::string_view(flag.name) == "help" ? wants_help : wants_version) = true;
       continue;
     }
-    const absl::Status status = flag.set(optarg == nullptr ? "" : optarg, command);
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": ", status.message()));
-    }
+    RETURN_IF_ERROR(SetFlag(flag, optarg == nullptr ? "" : optarg, command));
+    if (flag.verb != Verb::kHelp) read.flags.push_back(&flag);
   }
-  std::vector<std::string> words;
   if (wants_help || wants_version) {
-    words.push_back(wants_help ? "help" : "version");
-    return words;
+    return Read{.words = {wants_help ? "help" : "version"}};
   }
-  for (int i = optind; i < argc; ++i) words.push_back(arguments[i]);
-  return words;
+  for (int i = optind; i < argc; ++i) read.words.push_back(arguments[i]);
+  return read;
 }
 
 absl::Status Unknown(const std::vector<std::string>& words) {
@@ -179,7 +229,7 @@ absl::Status ReadVerb(const std::vector<std::string>& words, Command& command) {
         "shows them");
   }
   command.verb = Verb::kResultsShow;
-  command.key_digest = words[2];
+  ASSIGN_OR_RETURN(command.key_digest, ReadDigest(words[2]));
   return absl::OkStatus();
 }
 
@@ -187,8 +237,13 @@ absl::Status ReadVerb(const std::vector<std::string>& words, Command& command) {
 
 absl::StatusOr<Command> Parse(int argc, const char* const* argv) {
   Command command;
-  ASSIGN_OR_RETURN(const std::vector<std::string> words, ReadFlags(argc, argv, command));
-  RETURN_IF_ERROR(ReadVerb(words, command));
+  ASSIGN_OR_RETURN(const Read read, ReadFlags(argc, argv, command));
+  RETURN_IF_ERROR(ReadVerb(read.words, command));
+  for (const Flag* flag : read.flags) {
+    if (flag->verb == command.verb || command.verb == Verb::kHelp) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", flag->name, " is a flag of phobosctl ",
+                                                   Words(flag->verb), " alone; leave it out"));
+  }
   return command;
 }
 
@@ -203,13 +258,17 @@ std::string Help() {
     std::string left = absl::StrCat("  --", flag.name);
     if (flag.argument != nullptr) absl::StrAppend(&left, "=", flag.argument);
     left.resize(std::max<size_t>(left.size() + 1, 26), ' ');
-    absl::StrAppend(&text, left, flag.help, "\n");
+    absl::StrAppend(&text, left, flag.verb == Verb::kHelp ? "" : Words(flag.verb),
+                    flag.verb == Verb::kHelp ? "" : ": ", flag.help, "\n");
   }
   absl::StrAppend(&text,
                   "\nExamples:\n"
-                  "  phobosctl results list --kernel=add --key=N=16777216\n"
+                  "  phobosctl status\n"
+                  "  phobosctl status --socket=/run/phobos/tuner.sock --format=json\n"
+                  "  phobosctl results list --kernel=add --key=N=16777216 --limit=10\n"
+                  "  phobosctl results list --stale --format=json | jq '.results[].kernel'\n"
                   "  phobosctl results show 3f9a\n"
-                  "  phobosctl results list --stale --format=json | jq '.results[].kernel'\n\n"
+                  "  phobosctl results show 3f9a --generation=2 --format=json\n\n"
                   "JSON is that of proto/phobos/tuner/v1 (64-bit numbers are texts there).\n"
                   "Exit status: 0, 1 where the daemon cannot be reached or refuses, 2 for a wrong "
                   "command line.\n");

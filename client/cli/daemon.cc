@@ -48,7 +48,8 @@ absl::Status OurStatus(const grpc::Status& status) {
 
 absl::StatusOr<Daemon> Daemon::Connect(const std::string& socket) {
   stub::Places places = stub::Places::FromEnvironment(socket, "");
-  places.may_start = false;  // a tool that looks must not change what there is to see
+  // A tool that looks must not change what there is to see.
+  places.why_none_starts = "phobosctl starts none";
   StatusOr<stub::Reached> reached = stub::Reach(places, {});
   if (!reached.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(reached.status().code()),

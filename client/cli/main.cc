@@ -41,7 +41,11 @@ absl::StatusOr<std::string> Status(Daemon& daemon, Format format) {
 absl::StatusOr<std::string> ResultsList(Daemon& daemon, const Command& command) {
   ASSIGN_OR_RETURN(const std::vector<tuner::v1::ResultSummary> results,
                    daemon.ListResults(command.filter, command.limit));
-  if (command.format == Format::kText) return ResultsText(results);
+  if (command.format == Format::kText && !results.empty()) return ResultsText(results);
+  if (command.format == Format::kText) {
+    ASSIGN_OR_RETURN(const std::vector<tuner::v1::ResultSummary> all, daemon.ListResults({}, 0));
+    return NoneFitsText(command.filter, all);
+  }
   tuner::v1::ListResultsResponse all;
   for (const tuner::v1::ResultSummary& result : results) *all.add_results() = result;
   return Json(all);

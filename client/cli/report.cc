@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/table.h"
 #include "proto/phobos/compiler/v1/manifest.pb.h"
@@ -20,6 +22,7 @@ using Align = Table::Align;
 
 constexpr size_t kShownDigits = 12;  // of a digest; enough to name it
 constexpr size_t kLongestReason = 100;
+constexpr size_t kShownValues = 8;  // of those that a filter could have had
 
 std::string Plural(int64_t count, absl::string_view thing) {
   return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
@@ -207,7 +210,6 @@ std::string StatusText(const proto::GetStatusResponse& status, int64_t now_unix_
 }
 
 std::string ResultsText(const std::vector<proto::ResultSummary>& results) {
-  if (results.empty()) return "No Result is stored that fits.\n";
   Table table({{"DIGEST"},
                {"KERNEL"},
                {"KEY"},
@@ -227,6 +229,42 @@ std::string ResultsText(const std::vector<proto::ResultSummary>& results) {
                result.chip(), result.card_name(), Flags(result)});
   }
   return table.Text();
+}
+
+std::string NoneFitsText(const proto::ResultFilter& filter,
+                         const std::vector<proto::ResultSummary>& all) {
+  if (all.empty()) return "No Result is stored.\n";
+  std::string text = "No Result is stored that fits.\n";
+  const auto explain = [&](absl::string_view flag, const std::string& wanted,
+                           const auto& values_of) {
+    std::vector<std::string> there;  // newest first
+    for (const proto::ResultSummary& result : all) {
+      for (const std::string& value : values_of(result)) {
+        if (value == wanted) return;
+        if (!absl::c_linear_search(there, value)) there.push_back(value);
+      }
+    }
+    const bool is_cut = there.size() > kShownValues;
+    if (is_cut) there.resize(kShownValues);
+    absl::StrAppend(&text, "--", flag, "=", wanted, " fits none; there ",
+                    there.size() == 1 ? "is " : "are ", absl::StrJoin(there, ", "),
+                    is_cut ? " and others" : "", "\n");
+  };
+  using Values = std::vector<std::string>;
+  const auto explain_one = [&](absl::string_view flag, const std::string& wanted,
+                               const std::string& (proto::ResultSummary::*value)() const) {
+    if (wanted.empty()) return;
+    explain(flag, wanted, [&](const auto& result) { return Values{(result.*value)()}; });
+  };
+  explain_one("kernel", filter.kernel(), &proto::ResultSummary::kernel);
+  explain_one("chip", filter.chip(), &proto::ResultSummary::chip);
+  explain_one("card", filter.card_name(), &proto::ResultSummary::card_name);
+  for (const proto::Extent& extent : filter.key()) {
+    explain("key", absl::StrCat(extent.name(), "=", extent.value()), [](const auto& result) {
+      return Values(absl::StrSplit(result.key(), absl::ByAnyChar(", "), absl::SkipEmpty()));
+    });
+  }
+  return text;
 }
 
 std::string ResultText(const proto::Result& result) {

@@ -17,6 +17,10 @@ namespace phobos::cli {
 
 std::string StatusText(const tuner::v1::GetStatusResponse& status, int64_t now_unix_ms);
 std::string ResultsText(const std::vector<tuner::v1::ResultSummary>& results);
+// Why no Result fits `filter`: for each of its values that none of `all`, every stored Result, has,
+// the values that there are.
+std::string NoneFitsText(const tuner::v1::ResultFilter& filter,
+                         const std::vector<tuner::v1::ResultSummary>& all);
 std::string ResultText(const tuner::v1::Result& result);
 
 }  // namespace phobos::cli

@@ -32,7 +32,9 @@ Client::Client(ClientOptions options)
     : options_(std::move(options)), state_([] { return std::make_unique<State>(); }) {
   stub::Daemon::Options daemon;
   daemon.places = stub::Places::FromEnvironment(options_.socket, options_.daemon);
-  daemon.places.may_start = daemon.places.may_start && options_.autostart;
+  if (!options_.autostart && daemon.places.why_none_starts.empty()) {
+    daemon.places.why_none_starts = "this program's options keep it from starting one";
+  }
   daemon.client_name = options_.client_name;
   daemon.warn = [this](const std::string& text) { Warn(text); };
   daemon_ = std::make_unique<stub::Daemon>(std::move(daemon));

@@ -90,7 +90,7 @@ class Daemon::State {
       // Another daemon owns the cache that this one was to serve.
       Places there = options.places;
       there.given_socket = (*link)->hello.redirect_socket;
-      there.may_start = false;
+      there.why_none_starts = "the cache's lock says that one is there";
       link = Open(options, there, patience);
     }
     if (link.ok()) link_ = *link;

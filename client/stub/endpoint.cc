@@ -112,11 +112,10 @@ Status CheckPrivateFolder(const std::string& folder, uid_t uid) {
 
 Status CannotStart(const Places& places, const std::string& socket) {
   const std::string nobody = "no daemon listens at " + socket;
-  if (!places.may_start) {
+  if (!places.why_none_starts.empty()) {
     return Status(Code::kUnavailable,
-                  nobody +
-                      ", and none is started from here (PHOBOS_AUTOSTART=0, or the caller's "
-                      "wish): start phobosd");
+                  nobody + ", and " + places.why_none_starts +
+                      ": start phobosd, or set PHOBOS_SOCKET to the socket of one that runs");
   }
   if (places.daemon.empty()) {
     return Status(Code::kUnavailable, nobody + ", and phobosd was not found (" + places.looked_in +
@@ -149,7 +148,7 @@ StatusOr<Fd> LockStart(const std::string& socket, const Patience& patience) {
 // Connects to `socket`, where nobody listened a moment ago, starting a daemon there if need be.
 StatusOr<Reached> StartAndReach(const Places& places, const std::string& socket,
                                 const Patience& patience) {
-  if (!places.may_start || places.daemon.empty() || socket == places.system_socket) {
+  if (!places.why_none_starts.empty() || places.daemon.empty() || socket == places.system_socket) {
     return CannotStart(places, socket);
   }
   const std::string folder = FolderOf(socket);
@@ -207,7 +206,9 @@ Places Places::FromEnvironment(const std::string& socket, const std::string& dae
   // Another user's runtime folder, as after sudo, is not for our sockets.
   const std::string runtime = Environment("XDG_RUNTIME_DIR");
   if (IsOwnFolder(runtime, places.uid)) places.runtime_folder = runtime;
-  places.may_start = Environment("PHOBOS_AUTOSTART") != "0";
+  if (Environment("PHOBOS_AUTOSTART") == "0") {
+    places.why_none_starts = "PHOBOS_AUTOSTART=0 keeps this program from starting one";
+  }
   const std::string named = daemon.empty() ? Environment("PHOBOS_DAEMON") : daemon;
   const std::vector<std::string> candidates =
       named.empty() ? DaemonCandidates() : std::vector<std::string>{named};

@@ -30,8 +30,8 @@ struct Places {
   // phobosd; empty: not found, `looked_in` says where.
   std::string daemon;
   std::string looked_in;
-  // $PHOBOS_AUTOSTART is not 0.
-  bool may_start = true;
+  // Why no daemon may be started, as the end of "... , and"; empty: one may be.
+  std::string why_none_starts;
 
   // `socket`, `daemon`: what the caller wishes; empty: by the environment and, for the daemon, next
   // to this library (../bin or its own folder), then $PATH.

@@ -66,12 +66,47 @@ TEST(Parse, ErrorsSayWhatToWrite) {
   ExpectError({"results", "list", "--key=N"}, "write for example N=1024");
   ExpectError({"results", "list", "--key==3"}, "write for example N=1024");
   ExpectError({"results", "list", "--limit=0"}, "at least 1");
+  ExpectError({"results", "list", "--limit=99999999999999999999"}, "at least 1");
+  ExpectError({"results", "list", "--key=N=1", "--key=N=2"}, "--key: N is given twice");
+  ExpectError({"results", "list", "--stale=1"}, "--stale takes no value, not --stale=1");
+  ExpectError({"results", "show", "abcd", "--generation=0"}, "--generation: '0' is not");
+}
+
+TEST(Parse, DigestsAreHexadecimal) {
+  for (const char* wrong : {"zz", "abc", "12zz", "", "3f9a ", "0x3f9a"}) {
+    ExpectError({"results", "show", wrong}, "is no digest; write its first 4 hexadecimal digits");
+  }
+  ExpectError({"results", "show", std::string(65, 'a').c_str()}, "is no digest");
+  ExpectError({"results", "list", "--source=zz"}, "--source: 'zz' is no digest");
+  EXPECT_EQ(ParseWords({"results", "show", "3F9A"})->key_digest, "3f9a");
+  EXPECT_EQ(ParseWords({"results", "list", "--source=ABCD"})->filter.source_digest(), "abcd");
+}
+
+TEST(Parse, AnEmptyValueIsRefusedForEveryFlagThatTakesOne) {
+  for (const char* flag :
+       {"format", "socket", "kernel", "key", "chip", "card", "source", "limit", "generation"}) {
+    const std::string word = std::string("--") + flag + "=";
+    ExpectError({"results", "list", word.c_str()},
+                "--" + std::string(flag) + ": the value is empty");
+  }
+}
+
+TEST(Parse, AFlagOfAnotherCommandIsRefused) {
+  for (const char* flag : {"--kernel=add", "--key=N=1", "--chip=c", "--card=c", "--source=abcd",
+                           "--stale", "--limit=1"}) {
+    ExpectError({"status", flag}, "is a flag of phobosctl results list alone");
+    ExpectError({"results", "show", "abcd", flag}, "is a flag of phobosctl results list alone");
+  }
+  ExpectError({"results", "list", "--generation=1"}, "is a flag of phobosctl results show alone");
+  ExpectError({"status", "--generation=1"}, "is a flag of phobosctl results show alone");
 }
 
 TEST(Help, NamesEveryCommandAndFlag) {
   const std::string help = Help();
-  for (const char* word : {"status", "results list", "results show DIGEST", "--format=text|json",
-                           "--socket=PATH", "Examples:", "Exit status"}) {
+  for (const char* word :
+       {"status", "results list", "results show DIGEST", "--format=text|json", "--socket=PATH",
+        "Examples:", "Exit status", "\n  phobosctl status\n",
+        "\n  phobosctl results list --kernel=add", "\n  phobosctl results show 3f9a\n"}) {
     EXPECT_NE(help.find(word), std::string::npos) << word;
   }
 }

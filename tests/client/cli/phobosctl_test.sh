@@ -31,7 +31,7 @@ expect 0 '^phobosctl [0-9]' --version
 expect 0 'Examples:' --help
 expect 0 'Examples:'
 expect 2 'no command' frobnicate
-expect 1 "no daemon listens at $socket" status
+expect 1 "no daemon listens at $socket, and phobosctl starts none: start phobosd" status
 [ ! -e "$socket" ] || fail "it started a daemon"
 
 daemon=
@@ -55,7 +55,8 @@ expect 0 "^cache     $folder/cache" status
 expect 0 'No Result is stored' results list
 expect 0 '"pid": *"'"$daemon"'"' status --format=json
 expect 0 '"results": *\[\]' results list --format json
-expect 1 'phobosctl: .' results show abcdef
+expect 1 'phobosctl: no key begins with abcdef' results show abcdef
+expect 2 "'zz' is no digest" results show zz
 
 # A C++ program tunes; a C program takes what it stored, also after the daemon was killed.
 "$vector_add" "$kernel" 10000 >"$folder/out" 2>&1 || fail "vector_add: $(cat "$folder/out")"
@@ -63,6 +64,8 @@ grep -q '^winner BLOCK=' "$folder/out" || fail "vector_add did not name the winn
 expect 0 '^[0-9a-f]{12}  add +N=10000 +BLOCK=' results list
 expect 0 '^[0-9a-f]{12}  add +N=10000 +BLOCK=' results list --kernel=add --key=N=10000 --limit=1
 expect 0 'No Result is stored' results list --kernel=add --key=N=10001
+expect 0 '^--key=N=10001 fits none; there is N=10000$' results list --kernel=add --key=N=10001
+expect 0 '^--chip=sm_1 fits none; there is x86-64' results list --chip=sm_1
 digest=$("$phobosctl" results list | awk '/ add /{print $1}')
 expect 0 '^winner    BLOCK=' results show "$digest"
 expect 0 '^\* +[0-9]+  BLOCK=[0-9]+ +timed ' results show "${digest:0:6}"

@@ -121,8 +121,34 @@ TEST(StatusText, OfAnIdleDaemon) {
   EXPECT_EQ(text.find("PROBLEM"), std::string::npos);
 }
 
+TEST(NoneFitsText, TellsWhatThereIsOfEachValueThatNoneHas) {
+  std::vector<tuner::v1::ResultSummary> all(10);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].set_kernel("add");
+    all[i].set_chip(i == 0 ? "sm_90" : "x86-64-v4");
+    all[i].set_card_name("A card");
+    all[i].set_key("M=1, N=" + std::to_string(i));
+  }
+  EXPECT_EQ(NoneFitsText(Of<tuner::v1::ResultFilter>(R"pb(
+                           kernel: "add"
+                           chip: "foo"
+                           key { name: "N" value: 3 })pb"),
+                         all),
+            "No Result is stored that fits.\n--chip=foo fits none; there are sm_90, x86-64-v4\n");
+  EXPECT_EQ(NoneFitsText(Of<tuner::v1::ResultFilter>(R"pb(
+                           kernel: "ad"
+                           card_name: "B"
+                           key { name: "N" value: 33 })pb"),
+                         all),
+            "No Result is stored that fits.\n--kernel=ad fits none; there is add\n"
+            "--card=B fits none; there is A card\n"
+            "--key=N=33 fits none; there are M=1, N=0, N=1, N=2, N=3, N=4, N=5, N=6 and others\n");
+  EXPECT_EQ(NoneFitsText(Of<tuner::v1::ResultFilter>("stale: true"), all),
+            "No Result is stored that fits.\n");
+}
+
 TEST(ResultsText, ListsOrSaysThatThereIsNone) {
-  EXPECT_EQ(ResultsText({}), "No Result is stored that fits.\n");
+  EXPECT_EQ(NoneFitsText({}, {}), "No Result is stored.\n");
   setenv("TZ", "UTC", 1);
   const auto summary = Of<tuner::v1::ResultSummary>(R"pb(
     key_digest: "0123456789abcdef0123"

@@ -26,7 +26,7 @@ Patience Ample() { return {Clock::now() + milliseconds(20000), nullptr}; }
 Daemon::Options OptionsFor(const std::string& socket) {
   Daemon::Options options;
   options.places.given_socket = socket;
-  options.places.may_start = false;
+  options.places.why_none_starts = "the test starts none";
   options.client_name = "test 1";
   options.warn = [](const std::string&) {};
   return options;

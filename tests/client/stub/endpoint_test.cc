@@ -64,7 +64,7 @@ class EndpointTest : public ::testing::Test {
     places_.runtime_folder = folder_ + "/run";
     places_.temporary_folder = folder_ + "/tmp";
     places_.uid = geteuid();
-    places_.may_start = false;
+    places_.why_none_starts = "PHOBOS_AUTOSTART";
   }
   ~EndpointTest() override { fs::remove_all(folder_); }
 
@@ -78,7 +78,7 @@ class EndpointTest : public ::testing::Test {
     std::ofstream(path) << "#!/bin/sh\n" << commands << "\n";
     chmod(path.c_str(), 0755);
     places_.daemon = path;
-    places_.may_start = true;
+    places_.why_none_starts.clear();
   }
 
   StatusOr<Reached> Reach() {
@@ -176,7 +176,7 @@ TEST_F(EndpointTest, TheFolderInTmpMustBePrivate) {
 
 TEST_F(EndpointTest, SaysWhyNoDaemonIsStarted) {
   ExpectError(Code::kUnavailable, {places_.runtime_folder, "PHOBOS_AUTOSTART"});
-  places_.may_start = true;
+  places_.why_none_starts.clear();
   places_.looked_in = "looked for /a, /b";
   ExpectError(Code::kUnavailable, {"phobosd was not found", "/a, /b", "PHOBOS_DAEMON"});
   UseScript("exit 0");
@@ -261,7 +261,7 @@ TEST(Places, ReadsTheEnvironment) {
   setenv("XDG_RUNTIME_DIR", "/proc", 1);
   Places places = Places::FromEnvironment("", "");
   EXPECT_EQ(places.given_socket, "/somewhere/s");
-  EXPECT_FALSE(places.may_start);
+  EXPECT_NE(places.why_none_starts.find("PHOBOS_AUTOSTART=0"), std::string::npos);
   EXPECT_EQ(places.daemon, "/bin/true");
   if (geteuid() != 0) {
     EXPECT_EQ(places.runtime_folder, "");  // /proc is root's
@@ -270,7 +270,7 @@ TEST(Places, ReadsTheEnvironment) {
   places = Places::FromEnvironment("/given/s", "/bin/false");
   EXPECT_EQ(places.given_socket, "/given/s");
   EXPECT_EQ(places.daemon, "/bin/false");
-  EXPECT_TRUE(places.may_start);
+  EXPECT_EQ(places.why_none_starts, "");
   unsetenv("PHOBOS_DAEMON");
   unsetenv("PHOBOS_SOCKET");
   places = Places::FromEnvironment("", "");
