@@ -54,10 +54,10 @@ BENCHMARK(AnalyzeAdd);
 void LowerAdd(benchmark::State& state) {
   const Source source("add.py", kAdd);
   const absl::StatusOr<ast::Module> module = Parse(source);
-  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
-  const sema::Settings settings = (*kernels)[0].VariantSettings(0);
+  const absl::StatusOr<sema::Analysis> analysis = sema::AnalyzeModule(source, *module);
+  const sema::Settings settings = analysis->kernels[0].VariantSettings(0);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(sema::Lower(source, *module, (*kernels)[0], settings));
+    benchmark::DoNotOptimize(sema::Lower(source, *module, analysis->kernels[0], settings));
   }
 }
 BENCHMARK(LowerAdd);
@@ -66,11 +66,11 @@ BENCHMARK(LowerAdd);
 void LowerVerifyCheckAdd(benchmark::State& state) {
   const Source source("add.py", kAdd);
   const absl::StatusOr<ast::Module> module = Parse(source);
-  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
-  const sema::Settings settings = (*kernels)[0].VariantSettings(0);
+  const absl::StatusOr<sema::Analysis> analysis = sema::AnalyzeModule(source, *module);
+  const sema::Settings settings = analysis->kernels[0].VariantSettings(0);
   for (auto _ : state) {
     const absl::StatusOr<ir::Function> function =
-        sema::Lower(source, *module, (*kernels)[0], settings);
+        sema::Lower(source, *module, analysis->kernels[0], settings);
     benchmark::DoNotOptimize(ir::Verify(*function));
     benchmark::DoNotOptimize(race::Check(*function));
   }
@@ -80,9 +80,9 @@ BENCHMARK(LowerVerifyCheckAdd);
 void CheckAdd(benchmark::State& state) {
   const Source source("add.py", kAdd);
   const absl::StatusOr<ast::Module> module = Parse(source);
-  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
+  const absl::StatusOr<sema::Analysis> analysis = sema::AnalyzeModule(source, *module);
   const absl::StatusOr<ir::Function> function =
-      sema::Lower(source, *module, (*kernels)[0], (*kernels)[0].VariantSettings(0));
+      sema::Lower(source, *module, analysis->kernels[0], analysis->kernels[0].VariantSettings(0));
   for (auto _ : state) benchmark::DoNotOptimize(race::Check(*function));
 }
 BENCHMARK(CheckAdd);

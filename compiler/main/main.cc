@@ -130,9 +130,12 @@ int RunOnFile(const Options& options) {
   const Source source(options.file_name.empty() ? name : options.file_name, *std::move(text));
   const absl::StatusOr<ast::Module> module = Parse(source);
   if (!module.ok()) return Complain(module.status(), kFailed);
-  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
-  if (!kernels.ok()) return Complain(kernels.status(), kFailed);
-  const absl::StatusOr<const sema::Kernel*> kernel = SelectKernel(*kernels, options);
+  const absl::StatusOr<sema::Analysis> analysis = sema::AnalyzeModule(source, *module);
+  if (!analysis.ok()) return Complain(analysis.status(), kFailed);
+  if (const absl::Status errors = ErrorsOf(*analysis, options); !errors.ok()) {
+    return Complain(errors, kFailed);
+  }
+  const absl::StatusOr<const sema::Kernel*> kernel = SelectKernel(*analysis, options);
   if (!kernel.ok()) return Complain(kernel.status(), kUsage);
   if (options.action == Options::Action::kDescribe)
     return PrintDescription(options, source, **kernel);

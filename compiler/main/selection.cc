@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/main/selection.h"
 
+#include <algorithm>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -10,6 +12,9 @@
 
 namespace phobos::compiler {
 namespace {
+
+// Messages that are shown at once.
+constexpr size_t kMaxErrors = 20;
 
 // Whether `text`, as a shell hands it over, is this choice.
 bool IsWritten(const sema::ConstantValue& choice, std::string_view text) {
@@ -65,13 +70,38 @@ std::vector<int64_t> Range(int64_t first, int64_t last) {
 
 }  // namespace
 
-absl::StatusOr<const sema::Kernel*> SelectKernel(const std::vector<sema::Kernel>& kernels,
+absl::Status ErrorsOf(const sema::Analysis& analysis, const Options& options) {
+  // A function that several kernels call is at fault once.
+  std::vector<std::string> messages;
+  for (const sema::WrongFunction& wrong : analysis.wrong) {
+    const bool is_asked_for = options.kernel.empty() || wrong.name.empty() ||
+                              (wrong.is_kernel && wrong.name == options.kernel);
+    if (!is_asked_for) continue;
+    const std::string message(wrong.error.message());
+    if (std::find(messages.begin(), messages.end(), message) == messages.end()) {
+      messages.push_back(message);
+    }
+  }
+  if (messages.empty()) return absl::OkStatus();
+  const size_t shown = std::min(messages.size(), kMaxErrors);
+  std::string text = messages[0];
+  for (size_t i = 1; i < shown; ++i) Append(&text, "\n", messages[i]);
+  if (messages.size() > 1) Append(&text, "\n", messages.size(), " errors");
+  if (shown < messages.size()) Append(&text, ", the first ", shown, " are shown");
+  return absl::InvalidArgumentError(text);
+}
+
+absl::StatusOr<const sema::Kernel*> SelectKernel(const sema::Analysis& analysis,
                                                  const Options& options) {
+  const std::vector<sema::Kernel>& kernels = analysis.kernels;
   if (options.kernel.empty() && kernels.size() == 1) return &kernels[0];
   std::string names;
   for (const sema::Kernel& kernel : kernels) {
     if (kernel.name == options.kernel) return &kernel;
     Append(&names, names.empty() ? "" : ", ", kernel.name);
+  }
+  for (const sema::WrongFunction& wrong : analysis.wrong) {
+    if (wrong.is_kernel) Append(&names, names.empty() ? "" : ", ", wrong.name);
   }
   if (options.kernel.empty()) {
     return absl::InvalidArgumentError(

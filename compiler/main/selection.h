@@ -8,15 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/main/options.h"
 #include "compiler/sema/kernel.h"
 
 namespace phobos::compiler {
 
-// The kernel called options.kernel, or the only one. Errors: InvalidArgument that names those there
-// are.
-absl::StatusOr<const sema::Kernel*> SelectKernel(const std::vector<sema::Kernel>& kernels,
+// What is wrong with the kernel called options.kernel; without that name, all that is wrong in the
+// file, one message after the other, with their number below when there are several.
+absl::Status ErrorsOf(const sema::Analysis& analysis, const Options& options);
+
+// The kernel called options.kernel, or the only one. REQUIRES: ErrorsOf found nothing. Errors:
+// InvalidArgument that names those there are.
+absl::StatusOr<const sema::Kernel*> SelectKernel(const sema::Analysis& analysis,
                                                  const Options& options);
 
 // Indexes of variants in increasing order, at least one. Errors: InvalidArgument that says what

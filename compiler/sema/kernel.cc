@@ -2,6 +2,8 @@
 #include "compiler/sema/kernel.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -22,6 +24,9 @@
 
 namespace phobos::compiler::sema {
 namespace {
+
+// What is wrong with functions of the file, by name: the first fault of each.
+using Faults = std::map<std::string, absl::Status, std::less<>>;
 
 // Python's functions that people reach for, and what the language has instead.
 struct Instead {
@@ -81,7 +86,8 @@ absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel, co
 }
 
 // Every name that the body needs is the kernel's own, a function, or a constant of the module.
-absl::Status CheckNames(const DeclarationScope& scope, const Usage& usage, const Kernel& kernel) {
+absl::Status CheckNames(const DeclarationScope& scope, const Faults& faults, const Usage& usage,
+                        const Kernel& kernel) {
   std::set<std::string_view> functions;
   for (const ast::Function& function : scope.module.functions) functions.insert(function.name);
   // The first one in the text is the one to show.
@@ -91,6 +97,7 @@ absl::Status CheckNames(const DeclarationScope& scope, const Usage& usage, const
     const bool is_own = FindTuned(kernel, name) != nullptr || FindExtent(kernel, name) >= 0 ||
                         FindParam(kernel, name) >= 0;
     if (is_own || functions.count(name) > 0 || scope.constants.Has(name)) continue;
+    if (const auto fault = faults.find(name); fault != faults.end()) return fault->second;
     if (unknown == nullptr || entry.second.begin < unknown->second.begin) unknown = &entry;
   }
   if (unknown == nullptr) return absl::OkStatus();
@@ -177,7 +184,8 @@ absl::Status RefuseLateAssumptions(const DeclarationScope& scope, const ast::Blo
   return absl::OkStatus();
 }
 
-absl::StatusOr<Kernel> AnalyzeKernel(const DeclarationScope& scope, const ast::Function& function) {
+absl::StatusOr<Kernel> AnalyzeKernel(const DeclarationScope& scope, const Faults& faults,
+                                     const ast::Function& function) {
   Kernel kernel;
   kernel.function = &function;
   kernel.name = function.name;
@@ -192,28 +200,27 @@ absl::StatusOr<Kernel> AnalyzeKernel(const DeclarationScope& scope, const ast::F
   RETURN_IF_ERROR(ReadAssumptions(scope, &kernel));
   RETURN_IF_ERROR(RefuseLateAssumptions(scope, function.body, true));
   ASSIGN_OR_RETURN(const Usage usage, UsageOf(scope.source, scope.module, function));
-  RETURN_IF_ERROR(CheckNames(scope, usage, kernel));
-  for (const auto& [name, used] : usage.functions)
+  RETURN_IF_ERROR(CheckNames(scope, faults, usage, kernel));
+  for (const auto& [name, used] : usage.functions) {
+    if (const auto fault = faults.find(name); fault != faults.end()) return fault->second;
     RETURN_IF_ERROR(RefuseLateAssumptions(scope, used->body, false));
+  }
   RETURN_IF_ERROR(ReadConstants(scope, usage, &kernel));
   ReadUses(usage, &kernel);
   kernel.canonical_source = CanonicalSource(kernel, usage);
   return kernel;
 }
 
-absl::Status CheckFunctions(const DeclarationScope& scope) {
-  std::map<std::string_view, const ast::Function*> seen;
-  for (const ast::Function& function : scope.module.functions) {
-    RETURN_IF_ERROR(CheckDecorators(scope, function));
-    RETURN_IF_ERROR(scope.CheckNotReserved(function.name, function.name_span));
-    const auto [other, is_new] = seen.emplace(function.name, &function);
-    if (is_new) continue;
-    return scope.source.Error(function.name_span,
-                              Concat("'", function.name, "' is defined twice (line ",
-                                     scope.source.Line(other->second->name_span.begin), ")"),
-                              "give one of them another name");
-  }
-  return absl::OkStatus();
+// `first` is the first function of this name.
+absl::Status CheckFunction(const DeclarationScope& scope, const ast::Function& function,
+                           const ast::Function& first) {
+  RETURN_IF_ERROR(CheckDecorators(scope, function));
+  RETURN_IF_ERROR(scope.CheckNotReserved(function.name, function.name_span));
+  if (&first == &function) return absl::OkStatus();
+  return scope.source.Error(function.name_span,
+                            Concat("'", function.name, "' is defined twice (line ",
+                                   scope.source.Line(first.name_span.begin), ")"),
+                            "give one of them another name");
 }
 
 absl::Status NoKernel(const Source& source, const ast::Module& module) {
@@ -294,22 +301,44 @@ Settings Kernel::VariantSettings(int64_t index) const {
   return settings;
 }
 
-absl::StatusOr<std::vector<Kernel>> AnalyzeModule(const Source& source, const ast::Module& module) {
+absl::StatusOr<Analysis> AnalyzeModule(const Source& source, const ast::Module& module) {
+  const auto is_kernel = [](const auto& function) { return function.is_kernel; };
   const bool has_kernel =
-      std::any_of(module.functions.begin(), module.functions.end(),
-                  [](const ast::Function& function) { return function.is_kernel; });
-  if (module.functions.empty()) return NoKernel(source, module);
+      std::any_of(module.functions.begin(), module.functions.end(), is_kernel) ||
+      std::any_of(module.broken.begin(), module.broken.end(), is_kernel);
+  if (module.functions.empty() && module.broken.empty()) return NoKernel(source, module);
   const ModuleConstants constants(source, module);
   const DeclarationScope scope{source, module, constants};
-  RETURN_IF_ERROR(CheckFunctions(scope));
-  if (!has_kernel) return NoKernel(source, module);
-  std::vector<Kernel> kernels;
+  Faults faults;
+  for (const ast::BrokenFunction& broken : module.broken) faults.emplace(broken.name, broken.error);
+  std::map<std::string_view, const ast::Function*> first;
+  std::vector<absl::Status> checks;  // of module.functions
   for (const ast::Function& function : module.functions) {
-    if (!function.is_kernel) continue;
-    ASSIGN_OR_RETURN(Kernel kernel, AnalyzeKernel(scope, function));
-    kernels.push_back(std::move(kernel));
+    first.emplace(function.name, &function);
+    checks.push_back(CheckFunction(scope, function, *first[function.name]));
+    if (!checks.back().ok()) faults.emplace(function.name, checks.back());
   }
-  return kernels;
+  if (!has_kernel && faults.empty()) return NoKernel(source, module);
+  Analysis analysis;
+  auto broken = module.broken.begin();
+  const auto take_broken_before = [&](int32_t offset) {
+    for (; broken != module.broken.end() && broken->begin < offset; ++broken) {
+      analysis.wrong.push_back({broken->name, broken->is_kernel, broken->error});
+    }
+  };
+  for (size_t i = 0; i < checks.size(); ++i) {
+    const ast::Function& function = module.functions[i];
+    take_broken_before(function.span.begin);
+    absl::Status error = checks[i];
+    if (error.ok() && function.is_kernel) {
+      absl::StatusOr<Kernel> kernel = AnalyzeKernel(scope, faults, function);
+      error = kernel.status();
+      if (kernel.ok()) analysis.kernels.push_back(*std::move(kernel));
+    }
+    if (!error.ok()) analysis.wrong.push_back({function.name, function.is_kernel, error});
+  }
+  take_broken_before(std::numeric_limits<int32_t>::max());
+  return analysis;
 }
 
 std::string ExcludedReason(const Kernel& kernel, const Settings& settings) {

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/ir/ir.h"
 #include "compiler/syntax/ast.h"
@@ -77,9 +78,24 @@ struct Kernel {
   Settings VariantSettings(int64_t index) const;
 };
 
-// The kernels of a file, in order, with everything checked that does not depend on settings.
-// Errors: Source::Error. A file without a kernel is an error that shows how one is written.
-absl::StatusOr<std::vector<Kernel>> AnalyzeModule(const Source& source, const ast::Module& module);
+// A kernel that cannot be used, also for what is wrong with a function that it calls; or a ph.fn
+// that cannot.
+struct WrongFunction {
+  std::string name;  // empty: not even that could be read
+  bool is_kernel = false;
+  absl::Status error;  // Source::Error's
+};
+
+// Both in the order of the text. What is wrong with one is no fault of another; of two functions of
+// one name the later one is wrong.
+struct Analysis {
+  std::vector<Kernel> kernels;
+  std::vector<WrongFunction> wrong;
+};
+
+// The kernels of a file, with everything checked that does not depend on settings. Errors:
+// Source::Error for a file without a kernel, which shows how one is written.
+absl::StatusOr<Analysis> AnalyzeModule(const Source& source, const ast::Module& module);
 
 // Why `settings` are left out of the space: a false constraint over constants, threads out of
 // range. Empty: they are in.

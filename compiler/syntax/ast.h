@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "compiler/syntax/source.h"
 
 namespace phobos::compiler::ast {
@@ -237,6 +238,14 @@ struct Function {
   Span span;
 };
 
+// A kernel or ph.fn that could not be read. It is in no other list.
+struct BrokenFunction {
+  std::string name;  // empty: not even that
+  int32_t begin = 0;
+  bool is_kernel = false;
+  absl::Status error;  // Source::Error's
+};
+
 // NAME = literal (or an expression of literals and earlier constants) at module level, once. A name
 // bound in any other way at module level is not here; sema then says why it is no constant.
 struct ModuleConstant {
@@ -259,6 +268,7 @@ struct Module {
   std::vector<ModuleConstant> constants;  // in order
   std::vector<HostName> host_names;       // in order, each once
   std::vector<Function> functions;        // kernels and ph.fn, in order
+  std::vector<BrokenFunction> broken;     // in order
   // Where @ph.kernel stands in a block, and so is not read; absent: begin and end are equal.
   Span nested_kernel;
 };

@@ -18,6 +18,7 @@ namespace {
 // What the decorators from the cursor on are, without reading their arguments.
 struct DecoratorSurvey {
   bool has_language = false;
+  bool is_kernel = false;
   size_t end = 0;  // the token behind them: 'def', 'class'
 };
 
@@ -28,6 +29,7 @@ DecoratorSurvey Survey(TokenStream& tokens) {
   while (tokens.Is("@")) {
     tokens.Take();
     const size_t count = tokens.LanguageTokens();
+    survey.is_kernel |= count > 0 && tokens.Is(".", count) && tokens.IsWord("kernel", count + 1);
     for (size_t i = 0; i < count; ++i) tokens.Take();
     survey.has_language |= count > 0 && !(tokens.Is(".") && tokens.IsWord("on_tune", 1));
     while (!tokens.AtLineEnd()) tokens.Take();
@@ -36,6 +38,20 @@ DecoratorSurvey Survey(TokenStream& tokens) {
   survey.end = tokens.position();
   tokens.set_position(begin);
   return survey;
+}
+
+// Steps over a function that could not be read, whatever stands under its decorators.
+ast::BrokenFunction SkipBroken(const DecoratorSurvey& survey, int32_t begin, absl::Status error,
+                               TokenStream& tokens, HostCode& host) {
+  tokens.set_position(survey.end);
+  const size_t name = tokens.IsWord("async") ? 2 : 1;
+  ast::BrokenFunction broken;
+  if (tokens.kind(name) == TokenKind::kName) broken.name = tokens.Text(name);
+  broken.begin = begin;
+  broken.is_kernel = survey.is_kernel;
+  broken.error = std::move(error);
+  if (tokens.kind() != TokenKind::kEnd) host.SkipStatement();
+  return broken;
 }
 
 }  // namespace
@@ -56,9 +72,14 @@ absl::StatusOr<ast::Module> Parse(const Source& source) {
       host.SkipStatement();
       continue;
     }
-    ASSIGN_OR_RETURN(ast::Function function, FunctionParser(tokens).Function());
-    host.NoteFunction(function.name, function.name_span);
-    module.functions.push_back(std::move(function));
+    const int32_t begin = tokens.Peek().span.begin;
+    absl::StatusOr<ast::Function> function = FunctionParser(tokens).Function();
+    if (!function.ok()) {
+      module.broken.push_back(SkipBroken(survey, begin, function.status(), tokens, host));
+      continue;
+    }
+    host.NoteFunction(function->name, function->name_span);
+    module.functions.push_back(*std::move(function));
   }
   host.Finish(&module);
   return module;

@@ -93,15 +93,16 @@ def second(alpha: ph.f64): pass
 
 TEST(Selection, OfKernelAndVariants) {
   ASSERT_OK_AND_ASSIGN(const sema::Analyzed analyzed, sema::Analyze(kFile));
+  const sema::Analysis analysis{analyzed.kernels, {}};
   Options options;
-  EXPECT_THAT(SelectKernel(analyzed.kernels, options),
+  EXPECT_THAT(SelectKernel(analysis, options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("choose one with --kernel: first, second")));
   options.kernel = "third";
-  EXPECT_THAT(SelectKernel(analyzed.kernels, options),
+  EXPECT_THAT(SelectKernel(analysis, options),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("it has first, second")));
   options.kernel = "first";
-  ASSERT_OK_AND_ASSIGN(const sema::Kernel* kernel, SelectKernel(analyzed.kernels, options));
+  ASSERT_OK_AND_ASSIGN(const sema::Kernel* kernel, SelectKernel(analysis, options));
   EXPECT_THAT(SelectVariants(*kernel, options), IsOkAndHolds(ElementsAre(0)));
   options.selection = Options::Selection::kAll;
   EXPECT_THAT(SelectVariants(*kernel, options), IsOkAndHolds(SizeIs(12)));

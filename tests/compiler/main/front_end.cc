@@ -21,9 +21,10 @@ absl::Status RunFrontEnd(const std::string& text) {
   const Source source("k.py", text);
   const absl::StatusOr<ast::Module> module = Parse(source);
   if (!module.ok()) return module.status();
-  const absl::StatusOr<std::vector<sema::Kernel>> kernels = sema::AnalyzeModule(source, *module);
-  if (!kernels.ok()) return kernels.status();
-  for (const sema::Kernel& kernel : *kernels) {
+  const absl::StatusOr<sema::Analysis> analysis = sema::AnalyzeModule(source, *module);
+  if (!analysis.ok()) return analysis.status();
+  if (!analysis->wrong.empty()) return analysis->wrong[0].error;
+  for (const sema::Kernel& kernel : analysis->kernels) {
     const absl::StatusOr<ir::Function> function =
         sema::Lower(source, *module, kernel, kernel.VariantSettings(0));
     if (!function.ok()) return function.status();

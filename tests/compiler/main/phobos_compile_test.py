@@ -59,6 +59,43 @@ def k(out: ph.tensor[ph.i8][N]):
 """
 
 
+# Some kernels of this file are wrong, each in another stage; `good` is not, and calls nothing that is.
+SEVERAL = """import phobos.lang as ph
+SIZE = make()
+@ph.fn
+def half(v):
+    return v @ 2
+@ph.fn
+def twice(v):
+    return v * tow
+@ph.kernel
+def grammar(out: ph.tensor[ph.f32][N]):
+    out[0] = [x for x in out]
+@ph.kernel
+@ph.autotune(B=[])
+def space(out: ph.tensor[ph.f32][N]):
+    out[0] = B
+@ph.kernel
+def good(out: ph.tensor[ph.f32][N]):
+    out[ph.ctx.block.x] = 1.0
+@ph.kernel
+def calls_half(out: ph.tensor[ph.f32][N]):
+    out[0] = half(out[0])
+@ph.kernel
+def calls_twice(out: ph.tensor[ph.f32][N]):
+    out[0] = twice(out[0])
+@ph.kernel
+def calls_twice_too(out: ph.tensor[ph.f32][N]):
+    out[0] = twice(out[0])
+@ph.kernel
+def sized(out: ph.tensor[ph.f32][N]):
+    out[0] = SIZE
+@ph.kernel
+def good(out: ph.tensor[ph.f32][N]):
+    out[ph.ctx.block.x] = 2.0
+"""
+
+
 # Block b writes elements b * A .. b * A + 7: they overlap where A < 8.
 OVERLAP = """import phobos.lang as ph
 @ph.kernel
@@ -122,6 +159,34 @@ class PhobosCompile(unittest.TestCase):
                          "    out[base:+BLOK] = x[base:+BLOK] + y[base:+BLOK]\n"
                          "              ^~~~\n"
                          "help: did you mean 'BLOCK'?\n")
+
+    def test_a_wrong_kernel_is_no_fault_of_another(self):
+        path = self.write(SEVERAL.rpartition("@ph.kernel")[0])
+        self.assertEqual(self.manifest(path, "--kernel", "good")[0], 0)
+        for kernel, place in (("grammar", "11:17"), ("space", "13:16"), ("calls_half", "5:14"),
+                              ("calls_twice", "8:16"), ("calls_twice_too", "8:16"), ("sized", "30:14")):
+            done = self.run_compiler(path, "--kernel", kernel)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertEqual(re.findall(r"^\S*k\.py:(\d+:\d+): error: ", done.stderr, re.MULTILINE), [place], done.stderr)
+            self.assertNotIn("errors", done.stderr)
+        done = self.run_compiler(path, "--kernel", "other")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("it has good, grammar, space, calls_half", done.stderr)
+
+    def test_without_a_name_all_errors_are_shown_each_once(self):
+        done = self.run_compiler(self.write(SEVERAL), "--describe")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(re.findall(r"^\S*k\.py:(\d+:\d+): error: ", done.stderr, re.MULTILINE),
+                         ["5:14", "11:17", "13:16", "8:16", "30:14", "32:5"])
+        self.assertTrue(done.stderr.endswith("\n6 errors\n"), done.stderr)
+        # Of two kernels of one name none can be meant.
+        done = self.run_compiler(self.write(SEVERAL), "--kernel", "good")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("'good' is defined twice", done.stderr)
+        many = "import phobos.lang as ph\n" + "".join(f"@ph.kernel\ndef k{i}(x: ph.f3): pass\n" for i in range(30))
+        done = self.run_compiler(self.write(many))
+        self.assertEqual(done.stderr.count(": error: "), 20)
+        self.assertTrue(done.stderr.endswith("\n30 errors, the first 20 are shown\n"), done.stderr)
 
     def test_description(self):
         text = self.run_compiler(self.write(ADD), "--describe")

@@ -30,9 +30,10 @@ inline absl::StatusOr<Analyzed> Analyze(std::string text) {
   absl::StatusOr<ast::Module> module = Parse(*analyzed.source);
   if (!module.ok()) return module.status();
   analyzed.module = std::make_unique<ast::Module>(*std::move(module));
-  absl::StatusOr<std::vector<Kernel>> kernels = AnalyzeModule(*analyzed.source, *analyzed.module);
-  if (!kernels.ok()) return kernels.status();
-  analyzed.kernels = *std::move(kernels);
+  absl::StatusOr<Analysis> analysis = AnalyzeModule(*analyzed.source, *analyzed.module);
+  if (!analysis.ok()) return analysis.status();
+  if (!analysis->wrong.empty()) return analysis->wrong[0].error;
+  analyzed.kernels = std::move(analysis->kernels);
   return analyzed;
 }
 

@@ -21,12 +21,19 @@ using ::testing::HasSubstr;
 
 constexpr char kImport[] = "import phobos.lang as ph\n";
 
+// Of the text as a whole, or of its first broken function.
+absl::Status ErrorOf(const absl::StatusOr<ast::Module>& module) {
+  if (!module.ok() || module->broken.empty()) return module.status();
+  return module->broken[0].error;
+}
+
 // The body of a kernel with these lines in it, in normal form; or the first line of the error.
 std::string Body(std::string lines) {
   const Source source("k.py", kImport + ("@ph.kernel\ndef k(x: ph.f32):\n" + std::move(lines)));
   const absl::StatusOr<ast::Module> module = Parse(source);
-  if (!module.ok()) {
-    const std::string message(module.status().message());
+  const absl::Status status = ErrorOf(module);
+  if (!status.ok()) {
+    const std::string message(status.message());
     return message.substr(0, message.find('\n'));
   }
   return ast::Print(module->functions[0].body, 0);
@@ -143,14 +150,40 @@ TEST(Parser, Statements) {
             "return\n");
 }
 
+// What is wrong with one function is kept with it, and the others are read.
+TEST(Parser, GoesOnBehindABrokenFunction) {
+  const Source source("k.py", std::string(kImport) +
+                                  "@ph.kernel\ndef a(x: ph.f32):\n    y = x @ x\n    z = 1\n"
+                                  "@ph.fn\ndef b(x):\n    try:\n        pass\n"
+                                  "C = 3\n"
+                                  "@ph.kernel(\ndef c(x: ph.f32):\n    pass\n)\ndef d(x): pass\n"
+                                  "@ph.fn\nclass e:\n    pass\n"
+                                  "@ph.kernel\nasync def f(): pass\n"
+                                  "@ph.kernel\ndef good(x: ph.f32):\n    pass\n"
+                                  "@ph.kernel");
+  ASSERT_OK_AND_ASSIGN(const ast::Module module, Parse(source));
+  std::string broken;
+  for (const ast::BrokenFunction& one : module.broken) {
+    broken += one.name + (one.is_kernel ? " kernel " : " ") +
+              std::to_string(source.Line(one.begin)) + "\n";
+    EXPECT_EQ(one.error.code(), absl::StatusCode::kInvalidArgument) << one.error;
+  }
+  EXPECT_EQ(broken, "a kernel 2\nb 6\nd kernel 11\ne 16\nf kernel 19\n kernel 24\n");
+  ASSERT_EQ(module.functions.size(), 1);
+  EXPECT_EQ(module.functions[0].name, "good");
+  ASSERT_EQ(module.constants.size(), 1);
+  EXPECT_EQ(module.constants[0].name, "C");
+}
+
 TEST(Parser, ShowsPlaceAndRemedy) {
   const Source source("dir/add.py",
                       std::string(kImport) + "@ph.kernel\ndef k(x: ph.f32):\n    y = x @ x\n");
-  EXPECT_THAT(Parse(source), StatusIs(absl::StatusCode::kInvalidArgument,
-                                      "dir/add.py:4:11: error: '@' is no operator of the language\n"
-                                      "    y = x @ x\n"
-                                      "          ^\n"
-                                      "help: write ph.dot(a, b)"));
+  EXPECT_THAT(ErrorOf(Parse(source)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "dir/add.py:4:11: error: '@' is no operator of the language\n"
+                       "    y = x @ x\n"
+                       "          ^\n"
+                       "help: write ph.dot(a, b)"));
 }
 
 TEST(Parser, ReadsEveryImportOfTheLanguage) {

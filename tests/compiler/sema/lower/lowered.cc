@@ -28,9 +28,10 @@ std::string FileText(const KernelText& text) {
 absl::StatusOr<ir::Function> LowerFile(const std::string& file_text) {
   const Source source("k.py", file_text);
   ASSIGN_OR_RETURN(const ast::Module module, Parse(source));
-  ASSIGN_OR_RETURN(const std::vector<Kernel> kernels, AnalyzeModule(source, module));
-  ASSIGN_OR_RETURN(ir::Function function,
-                   Lower(source, module, kernels.back(), kernels.back().VariantSettings(0)));
+  ASSIGN_OR_RETURN(const Analysis analysis, AnalyzeModule(source, module));
+  if (!analysis.wrong.empty()) return analysis.wrong[0].error;
+  const Kernel& kernel = analysis.kernels.back();
+  ASSIGN_OR_RETURN(ir::Function function, Lower(source, module, kernel, kernel.VariantSettings(0)));
   RETURN_IF_ERROR(ir::Verify(function));
   return function;
 }
