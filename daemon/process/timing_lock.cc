@@ -65,10 +65,12 @@ Attempt TryAbstract(const Fd& socket, const std::string& name) {
 }
 
 // Tries until taken (true), impossible (false) or stopped.
-absl::StatusOr<bool> Wait(const std::function<Attempt()>& attempt, const std::atomic<bool>& stop) {
-  while (true) {
+absl::StatusOr<bool> Wait(const std::function<Attempt()>& attempt, const std::atomic<bool>& stop,
+                          const std::function<void()>& on_busy) {
+  for (bool is_first = true;; is_first = false) {
     const Attempt outcome = attempt();
     if (outcome != Attempt::kBusy) return outcome == Attempt::kTaken;
+    if (is_first && on_busy) on_busy();
     if (stop) return absl::CancelledError("cancelled while another process timed on the card");
     absl::SleepFor(kPause);
   }
@@ -77,12 +79,13 @@ absl::StatusOr<bool> Wait(const std::function<Attempt()>& attempt, const std::at
 }  // namespace
 
 absl::StatusOr<TimingLock> TimingLock::Take(const std::string& folder, const std::string& card_uuid,
-                                            const std::atomic<bool>& stop) {
+                                            const std::atomic<bool>& stop,
+                                            const std::function<void()>& on_busy) {
   const std::string path = absl::StrCat(folder, "/", Plain(card_uuid));
   const bool has_folder = access(folder.c_str(), F_OK) == 0 || errno != ENOENT;
   Fd file = has_folder ? OpenLockFile(path) : Fd();
   if (file.ok()) {
-    const absl::StatusOr<bool> taken = Wait([&] { return TryFlock(file); }, stop);
+    const absl::StatusOr<bool> taken = Wait([&] { return TryFlock(file); }, stop, on_busy);
     if (!taken.ok()) return taken.status();
     if (*taken) return TimingLock(std::move(file), "flock");
   }
@@ -91,7 +94,8 @@ absl::StatusOr<TimingLock> TimingLock::Take(const std::string& folder, const std
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (socket.ok()) {
     const std::string name = absl::StrCat("phobos-card-", Plain(card_uuid));
-    const absl::StatusOr<bool> taken = Wait([&] { return TryAbstract(socket, name); }, stop);
+    const absl::StatusOr<bool> taken =
+        Wait([&] { return TryAbstract(socket, name); }, stop, on_busy);
     if (!taken.ok()) return taken.status();
     if (*taken) return TimingLock(std::move(socket), "abstract");
   }

@@ -7,6 +7,7 @@
 #define PHOBOS_DAEMON_PROCESS_TIMING_LOCK_H_
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,9 +19,11 @@ class TimingLock {
  public:
   // Waits for the lock of `card_uuid`. It is a flock on a file in `folder` (/run/phobos/locks)
   // where that folder exists, else the name of an abstract Unix socket. Where that one cannot be
-  // had the lock is none and kind() says so. Cancelled: `stop` became true meanwhile.
+  // had the lock is none and kind() says so. `on_busy` is called once, on this thread, when another
+  // process turns out to have the card. Cancelled: `stop` became true meanwhile.
   static absl::StatusOr<TimingLock> Take(const std::string& folder, const std::string& card_uuid,
-                                         const std::atomic<bool>& stop);
+                                         const std::atomic<bool>& stop,
+                                         const std::function<void()>& on_busy = nullptr);
 
   // "flock", "abstract" or "none".
   const std::string& kind() const { return kind_; }

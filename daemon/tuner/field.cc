@@ -50,8 +50,13 @@ absl::Duration LaunchLimit(int64_t fastest_ns, const Measuring& measuring) {
 }
 
 Field::Field(const Spec& spec, const compile::CompiledSpace& space, const Arguments& arguments,
-             worker::Worker& worker, const Measuring& measuring)
-    : spec_(spec), space_(space), arguments_(arguments), worker_(worker), measuring_(measuring) {
+             worker::Worker& worker, const Measuring& measuring, const std::atomic<bool>& stop)
+    : spec_(spec),
+      space_(space),
+      arguments_(arguments),
+      worker_(worker),
+      measuring_(measuring),
+      stop_(stop) {
   for (const auto& settings : spec.description.variants()) Enter(settings);
 }
 
@@ -116,6 +121,7 @@ void Field::SawLaunch(int64_t launch_ns) {
 absl::StatusOr<bool> Field::Prepare() {
   bool did_something = false;
   while (true) {
+    if (stop_.load()) return absl::CancelledError("the tune was cancelled");
     if (!is_begun_) {
       did_something = true;
       worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));

@@ -7,6 +7,7 @@
 #ifndef PHOBOS_DAEMON_TUNER_FIELD_H_
 #define PHOBOS_DAEMON_TUNER_FIELD_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ class Field {
   // Enters every variant of the space; those that the space, the compiler, the race check, the
   // grid, Admit or an earlier tune leave out are out already. All references must outlive this.
   Field(const Spec& spec, const compile::CompiledSpace& space, const Arguments& arguments,
-        worker::Worker& worker, const Measuring& measuring);
+        worker::Worker& worker, const Measuring& measuring, const std::atomic<bool>& stop);
 
   worker::Worker& worker() { return worker_; }
   // Indices of those that can still win, in order.
@@ -40,7 +41,8 @@ class Field {
   std::vector<v1::VariantResult>& results() { return results_; }
 
   // Begins the job and loads the variants that are running, as far as the worker has not done it.
-  // True: it did something, so that what was warm is not. Errors: those of Tune.
+  // True: it did something, so that what was warm is not. Errors: those of Tune; Cancelled at once
+  // when `stop` is set, so that no worker that was killed for it launches anything again.
   absl::StatusOr<bool> Prepare();
 
   // Takes an error of a call to the worker. `variant`: the one that the call was about, -1:
@@ -72,6 +74,7 @@ class Field {
   const Arguments& arguments_;
   worker::Worker& worker_;
   const Measuring& measuring_;
+  const std::atomic<bool>& stop_;
   std::vector<Entry> entries_;
   std::vector<v1::VariantResult> results_;
   bool is_begun_ = false;   // the worker has the job

@@ -2,6 +2,7 @@
 #include "daemon/tuner/tune.h"
 
 #include <algorithm>
+#include <deque>
 #include <random>
 #include <utility>
 
@@ -26,7 +27,7 @@ class Tuning {
         measuring_(measuring),
         progress_(progress),
         stop_(stop),
-        field_(spec, space, arguments, worker, measuring) {}
+        field_(spec, space, arguments, worker, measuring, stop) {}
 
   absl::StatusOr<v1::Result> Run() {
     RETURN_IF_ERROR(CheckAll());
@@ -100,14 +101,21 @@ void Tuning::Report(v1::Phase phase, int64_t done, int64_t total, absl::Duration
 absl::Status Tuning::CheckAll() {
   const absl::Time start = Now();
   const std::vector<int> entered = field_.Running();
-  int64_t done = 0;
-  for (const int variant : entered) {
-    Report(v1::PHASE_CHECK, done++, static_cast<int64_t>(entered.size()), absl::ZeroDuration());
-    while (field_.IsRunning(variant)) {
-      RETURN_IF_ERROR(Continue());
-      ASSIGN_OR_RETURN(const auto outcome, CheckOnce(variant));
-      if (!outcome.has_value()) continue;
-      if (outcome->status() == v1::VARIANT_STATUS_TIMED) break;
+  const auto total = static_cast<int64_t>(entered.size());
+  std::deque<int> open(entered.begin(), entered.end());
+  while (!open.empty()) {
+    const int variant = open.front();
+    open.pop_front();
+    if (!field_.IsRunning(variant)) continue;
+    Report(v1::PHASE_CHECK, total - static_cast<int64_t>(open.size()) - 1, total,
+           absl::ZeroDuration());
+    RETURN_IF_ERROR(Continue());
+    ASSIGN_OR_RETURN(const auto outcome, CheckOnce(variant));
+    if (!outcome.has_value()) {
+      // Its second chance comes after all others: by then the limit follows the fastest launch, and
+      // one that hangs does not hold the card for the longest limit twice.
+      open.push_back(variant);
+    } else if (outcome->status() != v1::VARIANT_STATUS_TIMED) {
       field_.PutOut(variant, outcome->status(), outcome->reason());
     }
   }

@@ -162,11 +162,15 @@ class ProcessSupervisor : public Supervisor {
     mutex_.Unlock();
   }
 
+  void Kill() override {
+    const absl::MutexLock lock(&pid_mutex_);
+    if (pid_ <= 0) return;
+    is_killed_.store(true);
+    kill(-pid_, SIGKILL);
+  }
+
   void Stop() override {
-    {
-      const absl::MutexLock lock(&pid_mutex_);
-      if (pid_ > 0) kill(-pid_, SIGKILL);
-    }
+    Kill();
     const absl::MutexLock lock(&mutex_);
     if (process_.has_value()) Reap(absl::ZeroDuration());
   }
@@ -205,6 +209,7 @@ class ProcessSupervisor : public Supervisor {
     {
       const absl::MutexLock lock(&pid_mutex_);
       pid_ = pid;
+      is_killed_.store(false);
     }
     state_.store("idle");
     ends.second = Fd();  // so that the child's end is the only one
@@ -220,7 +225,8 @@ class ProcessSupervisor : public Supervisor {
                                   const char* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool was_running = process_.has_value();
     absl::StatusOr<Reply> reply = Call(request, descriptors, state, Watched());
-    if (was_running && absl::IsAborted(reply.status()) && !last_death_.timed_out) {
+    const bool is_news = !last_death_.timed_out && !is_killed_.load();
+    if (was_running && absl::IsAborted(reply.status()) && is_news) {
       return Call(request, descriptors, state, Watched());
     }
     return reply;
@@ -283,7 +289,7 @@ class ProcessSupervisor : public Supervisor {
   }
 
   absl::Status Record(Death death) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    deaths_.fetch_add(1);
+    if (!is_killed_.load()) deaths_.fetch_add(1);
     last_death_ = std::move(death);
     return absl::AbortedError(absl::StrCat("the worker process died: ", last_death_.how));
   }
@@ -297,9 +303,12 @@ class ProcessSupervisor : public Supervisor {
            ended.si_pid == 0 && absl::Now() < end) {
       absl::SleepFor(absl::Milliseconds(1));
     }
-    const absl::MutexLock lock(&pid_mutex_);
     // Before the process is waited for: until then its number cannot be given to another group.
     kill(-process_->pid, SIGKILL);
+    // Giving its memory back may take a while; Kill must not wait for that.
+    while (waitid(P_PID, process_->pid, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    }
+    const absl::MutexLock lock(&pid_mutex_);
     int status = 0;
     while (waitpid(process_->pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -315,7 +324,9 @@ class ProcessSupervisor : public Supervisor {
   std::atomic<const char*> state_ = "off";
   std::atomic<int64_t> deaths_ = 0;
 
-  // Held for moments only, so that pid() and Stop need not wait for a call. Taken after mutex_.
+  std::atomic<bool> is_killed_ = false;  // by Kill, since it was started
+
+  // Held for moments only, so that pid() and Kill need not wait for a call. Taken after mutex_.
   mutable absl::Mutex pid_mutex_;
   pid_t pid_ ABSL_GUARDED_BY(pid_mutex_) = 0;
 

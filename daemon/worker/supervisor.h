@@ -35,7 +35,10 @@ class Supervisor : public Worker {
   // Ends the process when nothing was asked of it for the idle limit. Called now and then by the
   // owner; does nothing while a call is under way.
   virtual void EndIfIdle() = 0;
-  // Ends the process; a call under way ends with Aborted.
+  // Kills the process, whatever it does, and does not wait for its end: a call under way ends with
+  // Aborted. No death is counted. Does nothing when no process runs.
+  virtual void Kill() = 0;
+  // Kill, and returns when the process is gone.
   virtual void Stop() = 0;
 
   virtual pid_t pid() const = 0;          // 0: not running

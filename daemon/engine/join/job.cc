@@ -307,8 +307,17 @@ Job::Work Job::QueueIfReady(absl::Time now) {
   return Work::kQueue;
 }
 
+void Job::OnCardBusy(absl::Time now) {
+  if (stage_ != Stage::kQueued) return;
+  progress_.set_note(
+      "waiting for another process that tunes on this card (another daemon, perhaps another "
+      "user's)");
+  TellAll(now);
+}
+
 absl::StatusOr<Job::Inputs> Job::OnStarted(absl::Time now) {
   if (stage_ != Stage::kQueued) return absl::CancelledError("the tune ended before it began");
+  progress_.clear_note();
   stage_ = Stage::kRunning;
   started_ = now;
   return Inputs{space_, arguments_, leading_open_, grids_, asked_by_};

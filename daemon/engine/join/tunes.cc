@@ -346,6 +346,13 @@ void Tunes::Forget(const JobPtr& job) {
   is_trimmed_ = false;
   const auto found = jobs_.find(JobKey(job->subject()));
   if (found != jobs_.end() && found->second == job) jobs_.erase(found);
+  if (!job->stop()) return;
+  // Nobody waits for the launch under way, which may be one that hangs. The lock is why no other
+  // job can have the worker by now.
+  for (const Bench& bench : benches_) {
+    const auto measured = measured_.find(bench.device->uuid());
+    if (measured != measured_.end() && measured->second == job) bench.worker->Kill();
+  }
 }
 
 void Tunes::Compile(const JobPtr& job) {
@@ -383,24 +390,35 @@ void Tunes::Run(const Bench& bench, const JobPtr& job) {
 
 absl::StatusOr<tuner::v1::Result> Tunes::Measure(const Bench& bench, const JobPtr& job) {
   const std::atomic<bool>& stop = job->stop();
+  const std::string& uuid = bench.device->uuid();
+  const auto on_busy = [&] {
+    const absl::MutexLock lock(&mutex_);
+    job->OnCardBusy(settings_.now());
+  };
   ASSIGN_OR_RETURN(const process::TimingLock card,
-                   process::TimingLock::Take(settings_.lock_folder, bench.device->uuid(), stop));
+                   process::TimingLock::Take(settings_.lock_folder, uuid, stop, on_busy));
   absl::StatusOr<Job::Inputs> inputs;
   {
     const absl::MutexLock lock(&mutex_);
     inputs = job->OnStarted(settings_.now());
+    if (!inputs.ok()) return inputs.status();
+    measured_[uuid] = job;
   }
-  if (!inputs.ok()) return inputs.status();
   const auto progress = [&](const tuner::v1::Progress& news) {
     const absl::MutexLock lock(&mutex_);
     job->OnProgress(news, settings_.now());
   };
-  ASSIGN_OR_RETURN(tuner::v1::Result result,
-                   MeasureOn(*bench.worker, runner_, settings_.tune, settings_.measuring,
-                             job->subject(), *inputs, progress, stop));
-  result.set_lock(card.kind());
-  result.set_daemon_version(settings_.daemon_version);
-  result.set_finished_unix_ms(absl::ToUnixMillis(settings_.now()));
+  absl::StatusOr<tuner::v1::Result> result =
+      MeasureOn(*bench.worker, runner_, settings_.tune, settings_.measuring, job->subject(),
+                *inputs, progress, stop);
+  {
+    const absl::MutexLock lock(&mutex_);
+    measured_.erase(uuid);
+  }
+  if (!result.ok()) return result.status();
+  result->set_lock(card.kind());
+  result->set_daemon_version(settings_.daemon_version);
+  result->set_finished_unix_ms(absl::ToUnixMillis(settings_.now()));
   return result;
 }
 

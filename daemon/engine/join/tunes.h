@@ -119,6 +119,7 @@ class Tunes {
   void StepOfJob(uint64_t stream, const JobPtr& job, const tuner::v1::TuneRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Do(const JobPtr& job, Job::Work work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Also ends what the worker does for it, if it was stopped.
   void Forget(const JobPtr& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Compile(const JobPtr& job);
   void Copy(const JobPtr& job, const Job::Copy& copy);
@@ -147,6 +148,7 @@ class Tunes {
   std::map<std::string, JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);  // by key and options
   absl::Time last_job_end_ ABSL_GUARDED_BY(mutex_);
   bool is_trimmed_ ABSL_GUARDED_BY(mutex_) = true;
+  std::map<std::string, JobPtr> measured_ ABSL_GUARDED_BY(mutex_);  // now, by device
 
   TaskPool compiling_;
   TaskPool working_;

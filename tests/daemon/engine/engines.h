@@ -56,7 +56,9 @@ struct EngineFixture {
     Engine::Parts parts;
     parts.cache_dir = folder->path();
     for (const tuner::v1::Device& device : devices) {
-      parts.workers.push_back(std::make_unique<FakeSupervisor>(device));
+      auto worker = std::make_unique<FakeSupervisor>(device);
+      workers.push_back(worker.get());
+      parts.workers.push_back(std::move(worker));
     }
     auto owned = std::make_unique<FakeRunner>(folder->path());
     owned->before_compile = before_compile;
@@ -104,6 +106,7 @@ struct EngineFixture {
   TuneSettings settings;
   Tune tune;  // empty: variant 1 wins at once
   std::atomic<int> tunes{0};
+  std::vector<FakeSupervisor*> workers;  // one a device
   process::SegmentPool segments;
   std::unique_ptr<Engine> engine;
   FakeRunner* runner = nullptr;
@@ -140,6 +143,14 @@ class TuningCaller {
     const tuner::v1::TuneEvent event = sink_->Wait(tuner::v1::TuneEvent::kLead);
     lead_ = event.lead();
     return event.has_lead();
+  }
+  // Opens and leads as far as that the tune needs nobody any more. REQUIRES: it is told to lead.
+  void HandOver(const tuner::v1::Open& open) {
+    Open(open);
+    ASSERT_TRUE(AwaitLead());
+    SendArgs();
+    ASSERT_TRUE(AwaitArgsOwned());
+    SendExpected();
   }
   bool AwaitArgsOwned() { return sink_->Wait(tuner::v1::TuneEvent::kArgsOwned).has_args_owned(); }
   void Leave() {

@@ -12,6 +12,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "daemon/error/error.h"
+#include "daemon/process/timing_lock.h"
 #include "tests/daemon/engine/engines.h"
 
 namespace phobos::engine {
@@ -260,6 +261,67 @@ TEST_F(TunesTest, CancelWithdrawsTheCallersWaiter) {
   EXPECT_EQ(caller.sink().WaitForEnd().code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(error::DetailOf(caller.sink().status()).reason(), tuner::v1::ERROR_REASON_CANCELLED);
   EXPECT_FALSE(engine->tunes().Tick());
+}
+
+// A launch that hangs does not keep the worker, and with it the card, when nobody waits for it.
+TEST_F(TunesTest, AWorkerIsKilledWhenTheLastWaiterWithdraws) {
+  Begin();
+  tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken, auto*) {
+    while (workers[0]->kills == 0) absl::SleepFor(absl::Milliseconds(1));  // the launch hangs
+    return absl::StatusOr<tuner::v1::Result>(absl::CancelledError("stopped"));
+  };
+  TuningCaller leader(*this, 1);
+  leader.HandOver(OpenFor(16));
+  while (tunes == 0) absl::SleepFor(absl::Milliseconds(1));
+  TuningCaller follower(*this, 2);
+  follower.Open(OpenFor(16));
+  ASSERT_TRUE(follower.sink().Wait(tuner::v1::TuneEvent::kFollow).has_follow());
+  TuningCaller queued(*this, 3);
+  queued.HandOver(OpenFor(32));
+  const std::string job = leader.lead().job_id();
+  EXPECT_TRUE(engine->tunes().Cancel(job, leader.caller()).ok());
+  EXPECT_TRUE(engine->tunes().Cancel(queued.lead().job_id(), queued.caller()).ok());
+  EXPECT_EQ(workers[0]->kills, 0) << "the follower waits, and the other job does not run";
+  EXPECT_TRUE(engine->tunes().Cancel(job, follower.caller()).ok());
+  EXPECT_EQ(workers[0]->kills, 1);
+  tune = nullptr;
+  EXPECT_TRUE(TuningCaller(*this, 1).Run(OpenFor(16)).ok());
+  EXPECT_EQ(workers[0]->kills, 1) << "an end that is none of a cancel kills nothing";
+}
+
+TEST_F(TunesTest, ARunTimeoutKillsTheWorkerToo) {
+  Begin();
+  tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken, auto*) {
+    while (workers[0]->kills == 0) absl::SleepFor(absl::Milliseconds(1));
+    return absl::StatusOr<tuner::v1::Result>(absl::CancelledError("stopped"));
+  };
+  tuner::v1::Open open = OpenFor(16);
+  open.set_run_timeout_ms(1);
+  TuningCaller caller(*this, 1);
+  caller.HandOver(open);
+  while (engine->tunes().Tick()) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(caller.sink().WaitForEnd().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(workers[0]->kills, 1);
+}
+
+// Another daemon tunes on the card: whoever waits here is told so, and may give up.
+TEST_F(TunesTest, WaitersAreToldThatTheCardIsAnothers) {
+  Begin();
+  const std::atomic<bool> go_on = false;
+  auto others = process::TimingLock::Take(folder->path(), "host", go_on);
+  ASSERT_TRUE(others.ok());
+  TuningCaller caller(*this, 1);
+  caller.HandOver(OpenFor(16));
+  const tuner::v1::TuneEvent told = caller.sink().Wait(tuner::v1::TuneEvent::kProgress);
+  EXPECT_EQ(told.progress().phase(), tuner::v1::PHASE_QUEUED);
+  EXPECT_THAT(told.progress().note(), HasSubstr("another process"));
+  tuner::v1::GetStatusResponse status;
+  engine->FillStatus(status);
+  ASSERT_EQ(status.jobs_size(), 1);
+  EXPECT_EQ(status.jobs(0).progress().note(), told.progress().note());
+  others = absl::CancelledError("released");
+  EXPECT_TRUE(caller.sink().WaitForEnd().ok());
+  EXPECT_EQ(caller.result().generation(), 1);
 }
 
 TEST_F(TunesTest, NoWinnerCarriesEveryReason) {

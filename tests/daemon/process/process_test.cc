@@ -217,8 +217,12 @@ TEST_F(ProcessTest, TheCardsLockIsAFileWhereTheFolderIs) {
     absl::SleepFor(absl::Milliseconds(30));
     held = absl::CancelledError("released");
   });
-  EXPECT_THAT(TimingLock::Take(folder_, "GPU-1/../x", go_on), IsOk());
+  int told = 0;
+  EXPECT_THAT(TimingLock::Take(folder_, "GPU-1/../x", go_on, [&] { ++told; }), IsOk());
   other.join();
+  EXPECT_EQ(told, 1);
+  EXPECT_THAT(TimingLock::Take(folder_, "GPU-1/../x", go_on, [&] { ++told; }), IsOk());
+  EXPECT_EQ(told, 1) << "nobody had it";
 }
 
 TEST_F(ProcessTest, TheCardsLockIsANameWhereItIsNot) {

@@ -221,8 +221,42 @@ TEST_F(TuneTest, TwoDeathsInTheCheckAreEnough) {
   // After each death the job anew, with what is still running; checks that passed are not done
   // again.
   EXPECT_THAT(worker_.calls, ::testing::IsSupersetOf({"begin", "load 0", "load 1", "load 2"}));
-  EXPECT_THAT(Calls("check"), ElementsAre("check 0", "check 1", "check 1", "check 2", "check 0"));
+  EXPECT_THAT(Calls("check"), ElementsAre("check 0", "check 1", "check 2", "check 1", "check 0"));
   EXPECT_THAT(Calls("begin"), SizeIs(3));
+}
+
+// A variant that hangs costs the longest limit once: its second chance comes when the others are
+// known to be fast.
+TEST_F(TuneTest, TheSecondChanceHasTheLimitOfTheFastest) {
+  worker_.on_check = [this](int variant, int) -> absl::StatusOr<worker::CheckOutcome> {
+    if (variant == 0) return worker_.Die(0, /*timed_out=*/true);
+    return ScriptedWorker::Passed(30'000'000);
+  };
+  ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
+  EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_TIMED_OUT);
+  EXPECT_THAT(Calls("check"), ElementsAre("check 0", "check 1", "check 2", "check 0", "check 1"));
+  EXPECT_EQ(worker_.limits[0], absl::Seconds(10));
+  EXPECT_EQ(worker_.limits[3], absl::Seconds(3));
+}
+
+// Whoever stops a tune kills its worker: no new one is given anything to do.
+TEST_F(TuneTest, AStoppedTuneStartsNoWorkerAgain) {
+  worker_.on_check = [this](int variant, int) -> absl::StatusOr<worker::CheckOutcome> {
+    stop_ = true;
+    return worker_.Die(variant);
+  };
+  EXPECT_THAT(Tune(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Calls("begin"), SizeIs(1));
+  EXPECT_TRUE(failed_.empty()) << "nobody is guilty of that";
+
+  worker_.calls.clear();
+  stop_ = false;
+  worker_.on_load = [this](int variant) {
+    stop_ = true;
+    return worker_.Die(variant);
+  };
+  EXPECT_THAT(Tune(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(worker_.calls, ElementsAre("begin", "load 0", "end"));
 }
 
 // A variant that dies in its own check pays, whatever it wrote into the page that names the guilty.

@@ -215,6 +215,31 @@ TEST_F(SupervisorTest, StopEndsACallUnderWay) {
   EXPECT_EQ(supervisor_->pid(), 0);
 }
 
+// Kill does not wait, is no death of the worker's own, and the next call starts afresh.
+TEST_F(SupervisorTest, KillEndsACallUnderWay) {
+  Start("variant 0 hang 1");
+  supervisor_->Kill();  // nothing runs yet
+  ASSERT_OK(Begin());
+  ASSERT_OK(Load(0));
+  const absl::Time start = absl::Now();
+  std::thread killer([this] {
+    while (supervisor_->state() != "checking") absl::SleepFor(absl::Milliseconds(1));
+    absl::SleepFor(absl::Milliseconds(20));
+    supervisor_->Kill();
+  });
+  EXPECT_THAT(supervisor_->Check(0, 1), StatusIs(absl::StatusCode::kAborted));
+  killer.join();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));  // the limit is 10
+  EXPECT_EQ(supervisor_->pid(), 0);
+  EXPECT_EQ(supervisor_->deaths(), 0);
+  ASSERT_OK(Begin());
+  ASSERT_OK(Load(1));
+  EXPECT_OK(supervisor_->Check(1, 1));
+  kill(supervisor_->pid(), SIGKILL);  // by somebody else
+  EXPECT_THAT(supervisor_->Check(1, 1), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(supervisor_->deaths(), 1);
+}
+
 // The thread that asked for the worker may end; the worker stays.
 TEST_F(SupervisorTest, OutlivesTheThreadThatStartedIt) {
   Start("");
