@@ -37,7 +37,7 @@ class MemoryStore final : public ResultStore {
   absl::StatusOr<std::optional<std::string>> Recall(std::string_view kind,
                                                     std::string_view name) override;
   absl::StatusOr<StoreStats> Stats() override;
-  std::string Problem() override { return ""; }
+  StoreHealth Health() override { return {}; }  // of a store that nobody expects to last
 
   // The rest is for a store over another one (sqlite_store.cc), where a key that is here hides the
   // one below.

@@ -96,6 +96,14 @@ struct StoreStats {
   int64_t bytes = 0;  // of the database; 0 in memory
 };
 
+// Whether what a store is given lasts.
+struct StoreHealth {
+  bool is_remembering = true;  // what is appended now is on disk
+  // Empty: all is well. Else a sentence or two for the operator: what is not remembered, or was
+  // lost, why, and what to do. May tell of a damage that is mended.
+  std::string problem;
+};
+
 // How many generations of a key are kept beside those that are pinned, the current one among them.
 inline constexpr int kKeptGenerations = 3;
 
@@ -105,7 +113,7 @@ class ResultStore {
 
   // Adds the next generation of a key and makes it current; in one transaction drops generations
   // that are neither current, pinned, nor among the last three. Returns its number. Durable when it
-  // returns: an answer that a client has seen survives a power cut, but for a store whose Problem()
+  // returns: an answer that a client has seen survives a power cut, but for a store whose Health()
   // says otherwise. Errors: Internal (a variant's index twice).
   virtual absl::StatusOr<int64_t> Append(const KeyColumns& key, const Generation& generation) = 0;
 
@@ -131,9 +139,7 @@ class ResultStore {
 
   virtual absl::StatusOr<StoreStats> Stats() = 0;
 
-  // Empty: all is well. Else a sentence or two for the operator: what is not remembered, or was
-  // lost, why, and what to do.
-  virtual std::string Problem() = 0;
+  virtual StoreHealth Health() = 0;
 };
 
 }  // namespace phobos::cache

@@ -57,7 +57,7 @@ class SqliteStore final : public ResultStore {
         writer_(std::move(opened.writer)),
         reader_(std::move(opened.reader)),
         note_(opened.problem),
-        problem_(opened.problem) {}
+        health_{writer_.has_value(), opened.problem} {}
 
   absl::StatusOr<int64_t> Append(const KeyColumns& key, const Generation& generation) override;
   absl::StatusOr<std::optional<Generation>> Find(std::string_view key_digest) override;
@@ -69,7 +69,7 @@ class SqliteStore final : public ResultStore {
   absl::StatusOr<std::optional<std::string>> Recall(std::string_view kind,
                                                     std::string_view name) override;
   absl::StatusOr<StoreStats> Stats() override;
-  std::string Problem() override;
+  StoreHealth Health() override;
 
  private:
   // Asks the reader; a database that turns out to be damaged is repaired and asked again. Without a
@@ -97,8 +97,8 @@ class SqliteStore final : public ResultStore {
   int64_t opening_ ABSL_GUARDED_BY(read_mutex_) = 0;  // grows with each repair
 
   absl::Mutex problem_mutex_;
-  std::string note_ ABSL_GUARDED_BY(problem_mutex_);     // of the opening: lasts
-  std::string problem_ ABSL_GUARDED_BY(problem_mutex_);  // the note, or what the disk says now
+  std::string note_ ABSL_GUARDED_BY(problem_mutex_);    // of the opening: lasts
+  StoreHealth health_ ABSL_GUARDED_BY(problem_mutex_);  // with the note, or what the disk says now
 };
 
 template <typename Ask>
@@ -144,7 +144,7 @@ void SqliteStore::Repair() {
     writer_ = std::move(repaired->writer);
     note_ = std::move(repaired->problem);
   }
-  problem_ = note_;
+  health_ = {writer_.has_value(), note_};
 }
 
 absl::StatusOr<int64_t> SqliteStore::Save() {
@@ -274,17 +274,18 @@ absl::StatusOr<StoreStats> SqliteStore::Stats() {
   return stats;
 }
 
-std::string SqliteStore::Problem() {
+StoreHealth SqliteStore::Health() {
   const absl::MutexLock lock(&problem_mutex_);
-  return problem_;
+  return health_;
 }
 
 void SqliteStore::SetProblem(const absl::Status& refusal) {
   const absl::MutexLock lock(&problem_mutex_);
-  problem_ = refusal.ok() ? note_
-                          : Concat("New Results are kept in memory only, because ", path_,
-                                   " cannot be written (", refusal.message(),
-                                   "). Make room there; the next tune then saves them.");
+  health_ = {true, note_};
+  if (refusal.ok()) return;
+  health_ = {false,
+             Concat("New Results are kept in memory only, because ", path_, " cannot be written (",
+                    refusal.message(), "). Make room there; the next tune then saves them.")};
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace phobos::cache {
 // date. What is damaged is never lost and never fatal: a corrupt file is renamed to
 // <path>.damaged-<unix time> and a new one is made; a newer schema is left untouched. Where nothing
 // can be remembered (read-only, full, newer) the store answers from what is readable, keeps new
-// generations in memory, and Problem() says why. Errors: InvalidArgument (no such folder),
+// generations in memory, and Health() says why. Errors: InvalidArgument (no such folder),
 // ResourceExhausted.
 absl::StatusOr<std::unique_ptr<ResultStore>> OpenSqliteStore(const std::string& path);
 

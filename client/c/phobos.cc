@@ -159,6 +159,7 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
       progress.estimate_ms = now.progress.estimate_ms;
       progress.elapsed_ms = now.elapsed_ms;
       progress.leads = now.leads ? 1 : 0;
+      progress.note = now.progress.note.c_str();
       return function(user, &progress) != 0;
     };
   }

@@ -187,7 +187,8 @@ typedef struct phobos_progress {
   int32_t queue_position;  // 0: running
   int64_t estimate_ms;     // until the Result; 0: not known
   int64_t elapsed_ms;      // since the call began
-  int32_t leads;  // 1: this caller's arguments are tuned on; 0: it waits for another's tune
+  int32_t leads;     // 1: this caller's arguments are tuned on; 0: it waits for another's tune
+  const char* note;  // what holds it up, where that is out of the ordinary; "": nothing does
 } phobos_progress;
 
 // Called at least every 200 ms of a tune (but not while the reference runs), also when nothing is

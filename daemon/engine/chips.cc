@@ -139,9 +139,9 @@ void Chips::FillStatus(tuner::v1::GetStatusResponse& status) {
     } else {
       status.add_problems(absl::StrCat(name, ": ", std::string(stats.status().message())));
     }
-    const std::string problem = chip.results->Problem();
-    cache.set_is_remembering(problem.empty());
-    if (!problem.empty()) status.add_problems(absl::StrCat(name, ": ", problem));
+    const cache::StoreHealth health = chip.results->Health();
+    cache.set_is_remembering(health.is_remembering);
+    if (!health.problem.empty()) status.add_problems(absl::StrCat(name, ": ", health.problem));
   }
 }
 

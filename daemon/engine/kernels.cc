@@ -60,7 +60,8 @@ absl::StatusOr<KernelPtr> Kernels::Resolve(const tuner::v1::KernelRef& ref,
   }
   kernel->description = *std::move(description);
   if (!ref.source_text().empty()) {
-    RETURN_IF_ERROR(store.Remember(kSourceKind, ref.text_digest(), ref.source_text()));
+    // Where it cannot be kept (the status says why) the client is asked for it again.
+    store.Remember(kSourceKind, ref.text_digest(), ref.source_text()).IgnoreError();
   }
   Keep(name, kernel);
   return kernel;

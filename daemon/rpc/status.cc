@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "daemon/error/error.h"
 #include "proto/google/rpc/status.pb.h"
 
@@ -29,22 +30,29 @@ std::string Fitting(absl::string_view text, size_t limit) {
   return std::string(text);
 }
 
-// The detail, with the reasons of its variants shortened, then the last ones left out, until it
-// fits.
-std::string FittingDetails(google::rpc::Status& status, tuner::v1::ErrorDetail detail) {
-  for (size_t longest = 400; longest >= 50; longest /= 2) {
-    for (tuner::v1::VariantResult& variant : *detail.mutable_variants()) {
-      variant.set_reason(Fitting(variant.reason(), longest));
-    }
-    status.clear_details();
-    status.add_details()->PackFrom(detail);
-    if (status.ByteSizeLong() <= kLongestDetails) return status.SerializeAsString();
+// What is left of a variant in an error: which one it is and why it failed, in few words.
+void Shorten(tuner::v1::VariantResult& variant, size_t longest_reason) {
+  std::string reason = Fitting(variant.reason(), longest_reason);
+  if (reason.size() < variant.reason().size()) variant.set_reason(absl::StrCat(reason, " ..."));
+  variant.clear_race_detail();
+  variant.clear_artifact_digest();
+}
+
+// Shortens the reasons of the detail's variants, then leaves the last ones out, until it fits into
+// `status`. Returns how many were left out.
+int FitDetail(tuner::v1::ErrorDetail detail, google::rpc::Status& status) {
+  const int variants = detail.variants_size();
+  status.add_details()->PackFrom(detail);
+  for (size_t longest = 400; longest >= 50 && status.ByteSizeLong() > kLongestDetails;
+       longest /= 2) {
+    for (auto& variant : *detail.mutable_variants()) Shorten(variant, longest);
+    status.mutable_details(0)->PackFrom(detail);
   }
   while (detail.variants_size() > 0 && status.ByteSizeLong() > kLongestDetails) {
     detail.mutable_variants()->RemoveLast();
     status.mutable_details(0)->PackFrom(detail);
   }
-  return status.SerializeAsString();
+  return variants - detail.variants_size();
 }
 
 }  // namespace
@@ -55,7 +63,12 @@ grpc::Status ToGrpc(const absl::Status& status) {
   google::rpc::Status details;
   details.set_code(code);
   details.set_message(Fitting(status.message(), kLongestEncodedMessage));
-  return grpc::Status(code, details.message(), FittingDetails(details, error::DetailOf(status)));
+  const int left_out = FitDetail(error::DetailOf(status), details);
+  if (left_out > 0) {
+    details.mutable_message()->append(
+        absl::StrCat(" (", left_out, " more variants failed; their reasons do not fit in here)"));
+  }
+  return grpc::Status(code, details.message(), details.SerializeAsString());
 }
 
 }  // namespace phobos::rpc

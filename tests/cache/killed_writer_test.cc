@@ -33,7 +33,7 @@ namespace {
     for (int repeat = 0; repeat < (n % 3 == 0 ? 4 : 1); ++repeat) {
       if (!(*store)->Append(AddKey(n), GenerationAt(n, 2000)).ok()) _exit(2);
     }
-    if (!(*store)->Problem().empty()) _exit(3);
+    if (!(*store)->Health().problem.empty()) _exit(3);
     if (write(acknowledged, &n, sizeof(n)) != sizeof(n)) _exit(4);
   }
 }
@@ -76,7 +76,7 @@ TEST(KilledWriter, LosesNothingThatItAcknowledged) {
     const int64_t before = acknowledged;
     acknowledged = RunAndKill(path, before + 1, keys(random), delay_us(random));
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store, OpenSqliteStore(path));
-    ASSERT_EQ(store->Problem(), "") << "after kill " << i;
+    ASSERT_EQ(store->Health().problem, "") << "after kill " << i;
     // All of this round, and a sample of the others.
     for (int64_t n = acknowledged; n > 0;
          n -= n > before ? 1 : 1 + static_cast<int64_t>(random() % 97)) {

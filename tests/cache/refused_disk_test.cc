@@ -84,7 +84,7 @@ bool HasN(ResultStore& store, int64_t n) {
 int64_t FillUp(ResultStore& store) {
   for (int64_t n = 1; n < 5000; ++n) {
     EXPECT_OK(store.Append(AddKey(n), GenerationAt(n, 20000)));
-    if (!store.Problem().empty()) return n;
+    if (!store.Health().problem.empty()) return n;
   }
   ADD_FAILURE() << "the disk never refused";
   return 0;
@@ -92,7 +92,7 @@ int64_t FillUp(ResultStore& store) {
 
 // What must hold on a disk that has just refused the generation of N = `refused`.
 void ExpectGoesOn(ResultStore& store, int64_t refused, const std::string& path) {
-  EXPECT_THAT(store.Problem(), AllOf(HasSubstr("memory only"), HasSubstr(path)));
+  EXPECT_THAT(store.Health().problem, AllOf(HasSubstr("memory only"), HasSubstr(path)));
   for (int64_t n = 1; n <= refused; ++n) EXPECT_TRUE(HasN(store, n)) << n;
   EXPECT_THAT(store.Append(AddKey(1), GenerationAt(1, 20000)), testing::IsOkAndHolds(2))
       << "numbers go on from the disk's";
@@ -123,7 +123,7 @@ TEST(FullDisk, KeepsOnAndSavesLater) {
     EXPECT_THAT(store->Recall("kind", "name"),
                 testing::IsOkAndHolds(std::optional<std::string>("newer")));
     EXPECT_THAT(store->Append(AddKey(1), GenerationAt(4)), testing::IsOkAndHolds(4));
-    EXPECT_EQ(store->Problem(), "");
+    EXPECT_EQ(store->Health().problem, "");
     for (int64_t n = 1; n <= refused; ++n) EXPECT_TRUE(HasN(*store, n)) << n;
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> again, OpenSqliteStore(path));
     EXPECT_TRUE(HasN(*again, refused)) << "what was refused is on disk now";
@@ -145,7 +145,7 @@ TEST(FullDisk, WhatWasNotSavedStaysInMemory) {
       ASSERT_OK(store->Append(AddKey(n), GenerationAt(n, 70000)));
     LimitFiles(RLIM_INFINITY);
     EXPECT_THAT(store->Append(AddKey(kKeys), GenerationAt(1)), testing::IsOkAndHolds(2));
-    EXPECT_EQ(store->Problem(), "");
+    EXPECT_EQ(store->Health().problem, "");
     EXPECT_THAT(store->Recall("kind", "name"),
                 testing::IsOkAndHolds(std::optional<std::string>("value")));
     for (int64_t n = 1; n <= kKeys; ++n) EXPECT_TRUE(HasN(*store, n)) << n;
@@ -172,10 +172,12 @@ TEST(FullDisk, ATinyFileSystem) {
     const int64_t refused = FillUp(*store);
     EXPECT_GT(refused, 5);
     ExpectGoesOn(*store, refused, path);
-    EXPECT_THAT(store->Problem(), HasSubstr("full"));
+    EXPECT_THAT(store->Health().problem, HasSubstr("full"));
+    EXPECT_FALSE(store->Health().is_remembering);
     ASSERT_EQ(mount("none", folder.c_str(), "tmpfs", MS_REMOUNT, "size=16m"), 0);
     EXPECT_OK(store->Append(AddKey(1), GenerationAt(4)));
-    EXPECT_EQ(store->Problem(), "");
+    EXPECT_EQ(store->Health().problem, "");
+    EXPECT_TRUE(store->Health().is_remembering);
     EXPECT_TRUE(HasN(*store, refused));
   });
 }
@@ -185,7 +187,7 @@ TEST(FullDisk, FromTheStart) {
   InChild([&] {
     LimitFiles(0);
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store, OpenSqliteStore(path));
-    EXPECT_THAT(store->Problem(), HasSubstr("memory only"));
+    EXPECT_THAT(store->Health().problem, HasSubstr("memory only"));
     EXPECT_OK(store->Append(AddKey(1), GenerationAt(1)));
     EXPECT_TRUE(HasN(*store, 1));
   });
@@ -229,15 +231,17 @@ TEST_P(ReadOnlyFolder, IsReadAndGoesOnInMemory) {
     ASSERT_EQ(open((folder + "/probe").c_str(), O_CREAT | O_WRONLY, 0644), -1)
         << "the folder can be written to after all";
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store, OpenSqliteStore(path));
-    EXPECT_THAT(store->Problem(), AllOf(HasSubstr("memory only"),
-                                        AnyOf(HasSubstr("read-only"), HasSubstr("readonly"))));
+    EXPECT_THAT(
+        store->Health().problem,
+        AllOf(HasSubstr("memory only"), AnyOf(HasSubstr("read-only"), HasSubstr("readonly"))));
+    EXPECT_FALSE(store->Health().is_remembering);
     ExpectGoesOn(*store, 3, path);
   });
   ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
   for (const auto& entry : fs::directory_iterator(folder))
     ASSERT_EQ(chmod(entry.path().c_str(), 0644), 0);
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store, OpenSqliteStore(path));
-  EXPECT_EQ(store->Problem(), "");
+  EXPECT_EQ(store->Health().problem, "");
   EXPECT_TRUE(HasN(*store, 3));
 }
 
@@ -252,7 +256,7 @@ TEST(ReadOnlyDisk, WithoutADatabase) {
     ObeyPermissions();
     ASSERT_OK_AND_ASSIGN(const std::unique_ptr<ResultStore> store,
                          OpenSqliteStore(folder + "/results.db"));
-    EXPECT_THAT(store->Problem(), HasSubstr("memory only"));
+    EXPECT_THAT(store->Health().problem, HasSubstr("memory only"));
     EXPECT_THAT(store->Append(AddKey(1), GenerationAt(1)), testing::IsOkAndHolds(1));
     EXPECT_TRUE(HasN(*store, 1));
     EXPECT_FALSE(HasN(*store, 2));

@@ -140,7 +140,7 @@ TEST_F(SqliteStoreTest, RemembersAcrossOpenings) {
   EXPECT_THAT(store->Recall("kind", "name"),
               testing::IsOkAndHolds(std::optional<std::string>("value")));
   EXPECT_THAT(store->Append(AddKey(3), GenerationAt(4)), testing::IsOkAndHolds(2));
-  EXPECT_EQ(store->Problem(), "");
+  EXPECT_EQ(store->Health().problem, "");
 }
 
 TEST_F(SqliteStoreTest, KeepsVariantsAndSamplesAsRows) {
@@ -192,7 +192,7 @@ TEST_F(SqliteStoreTest, RefusesAFolderThatIsNotThere) {
 
 TEST_F(SqliteStoreTest, AnEmptyFileIsANewDatabase) {
   Write(path_, "");
-  EXPECT_EQ(MustOpen()->Problem(), "");
+  EXPECT_EQ(MustOpen()->Health().problem, "");
   EXPECT_THAT(Damaged(), IsEmpty());
 }
 
@@ -202,11 +202,12 @@ TEST_F(SqliteStoreTest, GarbageIsKeptAside) {
   const std::unique_ptr<ResultStore> store = MustOpen();
   ASSERT_THAT(Damaged(), SizeIs(1));
   EXPECT_EQ(Bytes(Damaged()[0]), garbage);
-  EXPECT_THAT(store->Problem(), AllOf(HasSubstr("damaged"), HasSubstr(Damaged()[0])));
+  EXPECT_THAT(store->Health().problem, AllOf(HasSubstr("damaged"), HasSubstr(Damaged()[0])));
   ASSERT_OK(store->Append(AddKey(1), GenerationAt(1)));
   EXPECT_TRUE(HasResult(*store, 1));
-  EXPECT_THAT(store->Problem(), HasSubstr("damaged"))
+  EXPECT_THAT(store->Health().problem, HasSubstr("damaged"))
       << "a later success does not hide what happened";
+  EXPECT_TRUE(store->Health().is_remembering);
   EXPECT_TRUE(HasResult(*MustOpen(), 1)) << "the new database remembers";
 }
 
@@ -228,7 +229,7 @@ TEST_F(SqliteStoreTest, ATruncatedFileGivesBackWhatItHas) {
   for (int64_t n = 1; n <= 200; ++n) found += HasResult(*store, n);
   EXPECT_GT(found, 20);
   EXPECT_LT(found, 200);
-  EXPECT_THAT(store->Problem(), HasSubstr(Concat(found, " Results were read back")));
+  EXPECT_THAT(store->Health().problem, HasSubstr(Concat(found, " Results were read back")));
 }
 
 // Every page in turn is overwritten: a leaf costs the rows on it, and nothing wrong is ever served.
@@ -277,9 +278,9 @@ TEST_F(SqliteStoreTest, ADamagedResultIsNeverServed) {
   ASSERT_NE(at, std::string::npos);
   Overwrite(path_, static_cast<int64_t>(at) + 400, "X");
   const std::unique_ptr<ResultStore> store = MustOpen();
-  EXPECT_EQ(store->Problem(), "") << "quick_check cannot see it";
+  EXPECT_EQ(store->Health().problem, "") << "quick_check cannot see it";
   EXPECT_FALSE(HasResult(*store, 2));
-  EXPECT_THAT(store->Problem(), HasSubstr("damaged"));
+  EXPECT_THAT(store->Health().problem, HasSubstr("damaged"));
   EXPECT_THAT(Damaged(), SizeIs(1));
   EXPECT_TRUE(HasResult(*store, 1));
   EXPECT_TRUE(HasResult(*store, 3));
@@ -316,7 +317,7 @@ TEST_F(SqliteStoreTest, TheOldLogIsNotReplayedIntoARepairedDatabase) {
   Write(path_ + "-shm", std::string(32768, 's'));
   {
     const std::unique_ptr<ResultStore> store = MustOpen();
-    EXPECT_EQ(store->Problem(), "");
+    EXPECT_EQ(store->Health().problem, "");
     EXPECT_TRUE(HasResult(*store, 1));
     EXPECT_TRUE(HasResult(*store, 2));
     EXPECT_FALSE(HasResult(*store, 7));
@@ -338,7 +339,7 @@ TEST_F(SqliteStoreTest, AHugeIdDoesNotHoldUpARepair) {
                             "DROP TABLE fact"));
   {
     const std::unique_ptr<ResultStore> store = MustOpen();
-    EXPECT_THAT(store->Problem(), HasSubstr("25 Results were read back and up to 0"));
+    EXPECT_THAT(store->Health().problem, HasSubstr("25 Results were read back and up to 0"));
     EXPECT_TRUE(HasResult(*store, 4));
     EXPECT_TRUE(HasResult(*store, 30));
   }
@@ -366,7 +367,7 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsLeftUntouched) {
   {
     const std::unique_ptr<ResultStore> store = MustOpen();
     EXPECT_FALSE(HasResult(*store, 1)) << "not readable by us";
-    EXPECT_THAT(store->Problem(), AllOf(HasSubstr("newer"), HasSubstr(path_)));
+    EXPECT_THAT(store->Health().problem, AllOf(HasSubstr("newer"), HasSubstr(path_)));
     EXPECT_THAT(store->Append(AddKey(1), GenerationAt(1)), testing::IsOkAndHolds(1));
     EXPECT_TRUE(HasResult(*store, 1)) << "kept in memory";
     EXPECT_OK(store->Remember("kind", "name", "value"));
@@ -386,7 +387,7 @@ TEST_F(SqliteStoreTest, ANewerSchemaThatMayBeReadIsRead) {
   {
     const std::unique_ptr<ResultStore> store = MustOpen();
     EXPECT_TRUE(HasResult(*store, 1));
-    EXPECT_THAT(store->Problem(), HasSubstr("newer"));
+    EXPECT_THAT(store->Health().problem, HasSubstr("newer"));
     EXPECT_THAT(store->Append(AddKey(1), GenerationAt(7)), testing::IsOkAndHolds(2))
         << "numbers go on";
     EXPECT_TRUE(HasResult(*store, 7) || !HasResult(*store, 1));
@@ -407,7 +408,7 @@ TEST_F(SqliteStoreTest, ANewerSchemaThatMayBeReadIsRead) {
 TEST_F(SqliteStoreTest, AnotherProgramsDatabaseIsLeftUntouched) {
   ASSERT_OK(MustConnect().Execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)"));
   const std::string before = Bytes(path_);
-  EXPECT_THAT(MustOpen()->Problem(), HasSubstr("another program"));
+  EXPECT_THAT(MustOpen()->Health().problem, HasSubstr("another program"));
   EXPECT_EQ(Bytes(path_), before);
 }
 
@@ -415,7 +416,7 @@ TEST_F(SqliteStoreTest, AnotherProgramsDatabaseIsLeftUntouched) {
 TEST_F(SqliteStoreTest, BringsTheOldestSchemaUpToDate) {
   ASSERT_OK(MustConnect().Execute(Bytes("tests/cache/testdata/results_v1.sql")));
   const std::unique_ptr<ResultStore> store = MustOpen();
-  EXPECT_EQ(store->Problem(), "");
+  EXPECT_EQ(store->Health().problem, "");
   ASSERT_OK_AND_ASSIGN(const Page page, store->List({.values = {{"N", 4096}}}, 10, ""));
   ASSERT_THAT(page.rows, SizeIs(1));
   EXPECT_EQ(page.rows[0].key.kernel, "gelu");
@@ -443,7 +444,7 @@ TEST_F(SqliteStoreTest, AStepOfTheSchemaKeepsTheRows) {
   }
   // To this program it is a newer one now, and one that it may read.
   const std::unique_ptr<ResultStore> store = MustOpen();
-  EXPECT_THAT(store->Problem(), HasSubstr("newer"));
+  EXPECT_THAT(store->Health().problem, HasSubstr("newer"));
   ASSERT_OK_AND_ASSIGN(const Page page, store->List({}, 10, ""));
   EXPECT_THAT(page.rows, SizeIs(1));
 }

@@ -125,7 +125,7 @@ TEST_P(ResultStoreTest, FindsNothingInAnEmptyStore) {
   ASSERT_OK_AND_ASSIGN(const StoreStats stats, store_->Stats());
   EXPECT_EQ(stats.keys, 0);
   EXPECT_EQ(stats.generations, 0);
-  EXPECT_EQ(store_->Problem(), "");
+  EXPECT_EQ(store_->Health().problem, "");
 }
 
 TEST_P(ResultStoreTest, GivesBackEveryColumn) {

@@ -387,6 +387,7 @@ void Fields(F&& f, M& m) {
   f(6, "queue_position", m.queue_position);
   f(7, "estimate_ms", m.estimate_ms);
   f(8, "job_id", m.job_id);
+  f(9, "note", m.note);
 }
 
 template <typename F, Is<TuneDone> M>

@@ -162,6 +162,7 @@ struct Progress {
   int32_t queue_position = 0;
   int64_t estimate_ms = 0;
   std::string job_id;
+  std::string note;
 };
 
 struct TuneDone {

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
+#include "cache/memory_store.h"
 #include "cache/sqlite_store.h"
 #include "daemon/error/error.h"
 #include "tests/daemon/engine/engines.h"
@@ -213,6 +215,84 @@ TEST_F(EngineTest, SourcesAndResultsOutliveTheEngine) {
   ASSERT_TRUE(response->has_hit());
   EXPECT_EQ(response->hit().generation(), 1);
   EXPECT_EQ(runner->compiles, 0);
+}
+
+// A damaged database is set aside and replaced: what is tuned then is remembered, and the status
+// says both.
+TEST_F(EngineTest, ADamagedDatabaseIsNamedAndTheNextResultRemembered) {
+  open_results = cache::OpenSqliteStore;
+  const std::string chip = folder->path() + "/x86-64-v3/autotune";
+  std::filesystem::create_directories(chip);
+  std::ofstream(chip + "/results.db") << std::string(20000, 'g');
+  Begin();
+  TuneAt(16);
+  tuner::v1::GetStatusResponse status;
+  engine->FillStatus(status);
+  ASSERT_EQ(status.caches_size(), 1);
+  EXPECT_TRUE(status.caches(0).is_remembering());
+  ASSERT_EQ(status.problems_size(), 1);
+  EXPECT_THAT(status.problems(0), HasSubstr(chip + "/results.db.damaged-"));
+  engine.reset();
+  Start();
+  EXPECT_TRUE(Lookup(LookupFor(16))->has_hit());
+  status.Clear();
+  engine->FillStatus(status);
+  EXPECT_TRUE(status.caches(0).is_remembering());
+  EXPECT_THAT(status.problems(), ::testing::IsEmpty());
+}
+
+// A store whose every write is refused, and that says so.
+class RefusingStore : public cache::ResultStore {
+ public:
+  absl::StatusOr<int64_t> Append(const cache::KeyColumns&, const cache::Generation&) override {
+    return absl::UnavailableError("write: No space left on device");
+  }
+  absl::StatusOr<std::optional<cache::Generation>> Find(std::string_view key) override {
+    return nothing_->Find(key);
+  }
+  absl::StatusOr<std::optional<cache::Generation>> FindGeneration(std::string_view key,
+                                                                  int64_t number) override {
+    return nothing_->FindGeneration(key, number);
+  }
+  absl::StatusOr<cache::Page> List(const cache::Filter& filter, int page_size,
+                                   std::string_view token) override {
+    return nothing_->List(filter, page_size, token);
+  }
+  absl::Status Remember(std::string_view, std::string_view, std::string_view) override {
+    return absl::UnavailableError("write: No space left on device");
+  }
+  absl::StatusOr<std::optional<std::string>> Recall(std::string_view kind,
+                                                    std::string_view name) override {
+    return nothing_->Recall(kind, name);
+  }
+  absl::StatusOr<cache::StoreStats> Stats() override { return nothing_->Stats(); }
+  cache::StoreHealth Health() override { return {false, "the disk is full"}; }
+
+ private:
+  const std::unique_ptr<cache::ResultStore> nothing_ = cache::MakeMemoryStore();
+};
+
+// Where nothing can be kept the caller still gets what was measured; generation 0 says that it is
+// its alone.
+TEST_F(EngineTest, AResultThatCannotBeKeptIsAnsweredAllTheSame) {
+  open_results = [](const std::string&) { return std::make_unique<RefusingStore>(); };
+  Start();
+  for (int i = 1; i <= 2; ++i) {
+    TuningCaller caller(*this, 1);
+    tuner::v1::Open open = OpenFor(16);
+    open.mutable_kernel()->set_source_text(kSource);
+    const absl::Status status = caller.Run(open);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(caller.result().generation(), 0);
+    EXPECT_EQ(caller.result().winner(), 1);
+    EXPECT_FALSE(caller.was_hit());
+    EXPECT_EQ(tunes, i);
+  }
+  tuner::v1::GetStatusResponse status;
+  engine->FillStatus(status);
+  EXPECT_FALSE(status.caches(0).is_remembering());
+  ASSERT_EQ(status.problems_size(), 1);
+  EXPECT_THAT(status.problems(0), HasSubstr("the disk is full"));
 }
 
 TEST_F(EngineTest, CompileGivesOneVariant) {
