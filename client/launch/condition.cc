@@ -8,32 +8,7 @@
 namespace phobos::launch {
 namespace {
 
-// The numbers of ConditionOp.Code in manifest.proto. They are on the wire: never renumbered.
-enum Op {
-  kPushInt = 1,
-  kPushFloat = 2,
-  kPushName = 3,
-  kAdd = 4,
-  kSub = 5,
-  kMul = 6,
-  kDiv = 7,
-  kFloorDiv = 8,
-  kMod = 9,
-  kNeg = 10,
-  kEq = 11,
-  kNe = 12,
-  kLt = 13,
-  kLe = 14,
-  kGt = 15,
-  kGe = 16,
-  kAnd = 17,
-  kOr = 18,
-  kNot = 19,
-  kMin = 20,
-  kMax = 21,
-  kCdiv = 22,
-  kSelect = 23,
-};
+using enum ConditionOp::Code;
 
 double AsDouble(const Number& n) {
   return std::holds_alternative<double>(n) ? std::get<double>(n)

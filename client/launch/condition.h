@@ -19,7 +19,34 @@ namespace phobos::launch {
 using Number = std::variant<int64_t, double>;
 
 struct ConditionOp {
-  int code = 0;  // ConditionOp.Code
+  // ConditionOp.Code in manifest.proto. On the wire: never renumbered.
+  enum Code {
+    kPushInt = 1,
+    kPushFloat = 2,
+    kPushName = 3,
+    kAdd = 4,
+    kSub = 5,
+    kMul = 6,
+    kDiv = 7,
+    kFloorDiv = 8,
+    kMod = 9,
+    kNeg = 10,
+    kEq = 11,
+    kNe = 12,
+    kLt = 13,
+    kLe = 14,
+    kGt = 15,
+    kGe = 16,
+    kAnd = 17,
+    kOr = 18,
+    kNot = 19,
+    kMin = 20,
+    kMax = 21,
+    kCdiv = 22,
+    kSelect = 23,
+  };
+
+  int code = 0;  // a Code, or a number that this version does not know
   Number number = int64_t{0};
   std::string name;
 };

@@ -18,8 +18,6 @@ namespace {
 using launch::ConditionOp;
 using launch::Number;
 
-constexpr int32_t kPushFloat = 2;  // ConditionOp.Code in manifest.proto
-constexpr int32_t kPushName = 3;
 constexpr int64_t kMostElements32 = std::numeric_limits<int32_t>::max();
 // No tensor that has elements has a longer side; the compiler's race check counts on it.
 constexpr int64_t kMostExtent = (int64_t{1} << 48) - 1;
@@ -49,7 +47,7 @@ std::vector<ConditionOp> ProgramOf(const Condition& condition) {
     ConditionOp op;
     op.code = step.code;
     op.name = step.name;
-    if (step.code == kPushFloat) {
+    if (step.code == ConditionOp::kPushFloat) {
       op.number = step.float_value;
     } else {
       op.number = step.int_value;
@@ -104,7 +102,8 @@ class Names {
   std::string Describe(const std::vector<ConditionOp>& program) const {
     std::string text;
     for (const ConditionOp& op : program) {
-      if (op.code != kPushName || text.find(op.name + "=") != std::string::npos) continue;
+      if (op.code != ConditionOp::kPushName || text.find(op.name + "=") != std::string::npos)
+        continue;
       const std::optional<Number> value = Find(op.name);
       if (!value.has_value()) continue;
       text += (text.empty() ? "" : ", ") + op.name + "=" + Text(*value);
@@ -130,7 +129,7 @@ class Names {
 // Whether the condition can be decided without scalars and grid.
 bool IsKnown(const std::vector<ConditionOp>& program, const Names& names) {
   return std::all_of(program.begin(), program.end(), [&](const ConditionOp& op) {
-    return op.code != kPushName || names.Find(op.name).has_value();
+    return op.code != ConditionOp::kPushName || names.Find(op.name).has_value();
   });
 }
 

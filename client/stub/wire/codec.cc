@@ -97,6 +97,8 @@ class FieldDecoder {
       : from_(from), number_(static_cast<int>(from.tag())), type_(from.wire_type()) {}
 
   bool is_read() const { return is_read_; }
+  // The number of the field that was read, or 0.
+  int number_read() const { return is_read_ ? number_ : 0; }
 
   template <typename T>
   void operator()(int number, const char*, T& value) {

@@ -19,6 +19,31 @@ namespace phobos::stub {
 template <typename M, typename Message>
 concept Is = std::same_as<std::remove_const_t<M>, Message>;
 
+// A member of a protobuf oneof.
+template <typename T>
+struct Member {
+  int number;
+  const char* name;
+  T& value;  // a std::optional
+};
+template <typename T>
+Member(int, const char*, T&) -> Member<T>;
+
+// The members of a oneof. A reader (an F with number_read(), 0 before it read) empties the others
+// when it has read one: on the wire the last one counts.
+template <typename F, typename... T>
+void OneOf(F&& f, Member<T>... members) {
+  (f(members.number, members.name, members.value), ...);
+  if constexpr (requires { f.number_read(); }) {
+    const int read = f.number_read();
+    if (((members.number != read) && ...)) return;
+    const auto empty = [read](auto& member) {
+      if (member.number != read) member.value.reset();
+    };
+    (empty(members), ...);
+  }
+}
+
 template <typename F, Is<Constant> M>
 void Fields(F&& f, M& m) {
   f(1, "name", m.name);
@@ -280,9 +305,8 @@ void Fields(F&&, M&) {}
 
 template <typename F, Is<LookupResponse> M>
 void Fields(F&& f, M& m) {
-  f(1, "hit", m.hit);
-  f(2, "miss", m.miss);
-  f(3, "need_source", m.need_source);
+  OneOf(f, Member{1, "hit", m.hit}, Member{2, "miss", m.miss},
+        Member{3, "need_source", m.need_source});
 }
 
 template <typename F, Is<Open> M>
@@ -337,10 +361,8 @@ void Fields(F&& f, M& m) {
 
 template <typename F, Is<TuneRequest> M>
 void Fields(F&& f, M& m) {
-  f(1, "open", m.open);
-  f(2, "args", m.args);
-  f(3, "expected", m.expected);
-  f(4, "reference_failed", m.reference_failed);
+  OneOf(f, Member{1, "open", m.open}, Member{2, "args", m.args}, Member{3, "expected", m.expected},
+        Member{4, "reference_failed", m.reference_failed});
 }
 
 template <typename F, Is<SegmentGrant> M>
@@ -405,14 +427,10 @@ void Fields(F&& f, M& m) {
 
 template <typename F, Is<TuneEvent> M>
 void Fields(F&& f, M& m) {
-  f(1, "hit", m.hit);
-  f(2, "follow", m.follow);
-  f(3, "lead", m.lead);
-  f(4, "args_owned", m.args_owned);
-  f(5, "progress", m.progress);
-  f(6, "done", m.done);
-  f(7, "need_source", m.need_source);
-  f(8, "queued", m.queued);
+  OneOf(f, Member{1, "hit", m.hit}, Member{2, "follow", m.follow}, Member{3, "lead", m.lead},
+        Member{4, "args_owned", m.args_owned}, Member{5, "progress", m.progress},
+        Member{6, "done", m.done}, Member{7, "need_source", m.need_source},
+        Member{8, "queued", m.queued});
 }
 
 template <typename F, Is<CompileRequest> M>
@@ -433,8 +451,7 @@ void Fields(F&& f, M& m) {
 
 template <typename F, Is<CompileResponse> M>
 void Fields(F&& f, M& m) {
-  f(1, "compiled", m.compiled);
-  f(2, "need_source", m.need_source);
+  OneOf(f, Member{1, "compiled", m.compiled}, Member{2, "need_source", m.need_source});
 }
 
 template <typename F, Is<GetArtifactRequest> M>
@@ -457,8 +474,7 @@ void Fields(F&& f, M& m) {
 
 template <typename F, Is<AdoptResponse> M>
 void Fields(F&& f, M& m) {
-  f(1, "generation", m.generation);
-  f(2, "need_source", m.need_source);
+  OneOf(f, Member{1, "generation", m.generation}, Member{2, "need_source", m.need_source});
 }
 
 }  // namespace phobos::stub

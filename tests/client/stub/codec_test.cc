@@ -278,6 +278,39 @@ TEST(Codec, AFieldOfAnotherTypeIsNotPresent) {
   EXPECT_FALSE(event->done.has_value());
 }
 
+// Two messages after each other are one in which both members of the oneof stand.
+template <typename Ours, typename Theirs>
+void ExpectTheLastMemberCounts() {
+  const int members = Theirs::descriptor()->oneof_decl(0)->field_count();
+  for (int first = 0; first < members; ++first) {
+    for (int last = 0; last < members; ++last) {
+      Theirs one;
+      Theirs other;
+      Filler(first).Fill(one);
+      Filler(last).Fill(other);
+      const std::string bytes = one.SerializeAsString() + other.SerializeAsString();
+      Theirs merged;
+      ASSERT_TRUE(merged.ParseFromString(bytes));
+      const StatusOr<Ours> ours = Decode<Ours>(bytes);
+      ASSERT_TRUE(ours.ok());
+      Theirs back;
+      ASSERT_TRUE(back.ParseFromString(Encode(*ours)));
+      EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(merged, back))
+          << first << " then " << last << "\n"
+          << merged.DebugString() << "\nbut\n"
+          << back.DebugString();
+    }
+  }
+}
+
+TEST(Codec, TheLastMemberOfAOneofCounts) {
+  ExpectTheLastMemberCounts<LookupResponse, proto::LookupResponse>();
+  ExpectTheLastMemberCounts<TuneRequest, proto::TuneRequest>();
+  ExpectTheLastMemberCounts<TuneEvent, proto::TuneEvent>();
+  ExpectTheLastMemberCounts<CompileResponse, proto::CompileResponse>();
+  ExpectTheLastMemberCounts<AdoptResponse, proto::AdoptResponse>();
+}
+
 TEST(Codec, ReadsUnpackedLists) {
   // ties (9) as single varints, as a writer may choose.
   const auto decoded = Decode<Result>(std::string_view("\x48\x01\x48\x02", 4));
