@@ -66,6 +66,15 @@ std::vector<Extent> NamedExtents(const KernelDescription& description,
   return named;
 }
 
+// What a daemon is wanted for where nothing is to be tuned.
+Status WithoutDaemon(const Status& status, const StatusOr<Policy>& policy) {
+  if (status.code() != Code::kUnavailable || !policy.ok() || *policy != Policy::kOff) return status;
+  return Status(status.code(),
+                "PHOBOS_TUNE=off launches first choices, and it is the daemon that compiles them "
+                "(it tunes nothing then); " +
+                    status.message());
+}
+
 // A grid function of which a side is zero for the first choices: the launch runs nothing.
 bool LaunchesNothing(const TuneRequest& request, const KernelDescription& description) {
   if (description.variants.empty()) return false;
@@ -169,7 +178,7 @@ StatusOr<Description> PlanSource::Describe() {
     if (state.description != nullptr) return state.description;
   }
   StatusOr<stub::LookupResponse> response = Lookup({}, /*want_description=*/true, false);
-  if (!response.ok()) return Named(response.status());
+  if (!response.ok()) return Named(WithoutDaemon(response.status(), ParsePolicy("")));
   std::optional<KernelDescription> description;
   if (response->hit.has_value()) description = std::move(response->hit->description);
   if (response->miss.has_value()) description = std::move(response->miss->description);
@@ -222,7 +231,7 @@ StatusOr<Prepared> PlanSource::Prepare(const std::vector<int64_t>& extents,
     return Prepared{std::move(plan), *std::move(tuned)};
   }
   StatusOr<std::shared_ptr<const Plan>> first = FirstChoices(*description, extents);
-  if (!first.ok()) return Named(first.status(), key);
+  if (!first.ok()) return Named(WithoutDaemon(first.status(), policy), key);
   return Prepared{*std::move(first), std::nullopt};
 }
 

@@ -2,8 +2,10 @@
 #include "client/cpp/plan/load.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -30,6 +32,22 @@ StatusOr<Fd> InMemory(const std::string& bytes) {
   return fd;
 }
 
+// Whether the file at `path` has the artifact's bytes. One that cannot be read has not.
+bool HoldsArtifact(const std::string& path, const Artifact& artifact) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat there = {};
+  if (!file.ok() || fstat(file.get(), &there) != 0 || !S_ISREG(there.st_mode)) return false;
+  if (artifact.size_bytes > 0 && there.st_size != artifact.size_bytes) return false;
+  std::string bytes(static_cast<size_t>(there.st_size), '\0');
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t count = read(file.get(), bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return Sha256Hex(bytes) == artifact.digest;
+}
+
 StatusOr<Fd> Fetch(stub::Daemon& daemon, const LaunchPlan& plan, const stub::Patience& patience) {
   stub::GetArtifactRequest request;
   request.chip = plan.chip;
@@ -39,7 +57,11 @@ StatusOr<Fd> Fetch(stub::Daemon& daemon, const LaunchPlan& plan, const stub::Pat
   if (!bytes.ok()) return bytes.status();
   if (Sha256Hex(*bytes) != plan.artifact.digest) {
     return Status(Code::kDataLoss,
-                  "the daemon sent other bytes than those of artifact " + plan.artifact.digest);
+                  (plan.artifact_path.empty() ? "kernels/" + plan.artifact.digest + ".* of chip " +
+                                                    plan.chip + " in the daemon's cache"
+                                              : plan.artifact_path) +
+                      " does not hold the bytes that its name stands for; delete the file, and it "
+                      "is compiled again");
   }
   return InMemory(*bytes);
 }
@@ -51,7 +73,7 @@ StatusOr<std::shared_ptr<const LoadedVariant>> Load(stub::Daemon& daemon, const 
   auto loaded = std::make_shared<LoadedVariant>();
   loaded->plan = plan;
   std::string path = plan.artifact_path;
-  if (path.empty() || access(path.c_str(), R_OK) != 0) {
+  if (path.empty() || !HoldsArtifact(path, plan.artifact)) {
     StatusOr<Fd> memory = Fetch(daemon, plan, patience);
     if (!memory.ok()) return memory.status();
     loaded->memory = *std::move(memory);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loads a variant's compiled code into this process, from the daemon's cache folder or, where that
-// cannot be read from here (a container, another user's cache), from the bytes that the daemon
-// sends. Any thread.
+// cannot be read from here (a container, another user's cache) or holds something else by now, from
+// the bytes that the daemon sends. Bytes that are not those of the digest are never run. Any
+// thread.
 #ifndef PHOBOS_CLIENT_CPP_PLAN_LOAD_H_
 #define PHOBOS_CLIENT_CPP_PLAN_LOAD_H_
 

@@ -91,8 +91,9 @@ FakeTuner::FakeTuner() : description(AddDescription()) {
                                 grpc::ServerWriter<proto::ArtifactChunk>* writer) {
     ++fetched_artifacts;
     for (int variant = 0; variant < 2; ++variant) {
-      const std::string bytes = FileBytes(ArtifactPath(variant));
+      std::string bytes = FileBytes(ArtifactPath(variant));
       if (Sha256Hex(bytes) != request.digest()) continue;
+      if (spoils_artifacts) bytes.back() ^= 1;
       for (size_t i = 0; i < bytes.size(); i += 60000) {
         proto::ArtifactChunk chunk;
         chunk.set_bytes(bytes.substr(i, 60000));
@@ -142,7 +143,7 @@ proto::LaunchPlan FakeTuner::PlanOf(int variant) const {
   const std::string path = ArtifactPath(variant);
   plan.mutable_artifact()->set_digest(Sha256Hex(FileBytes(path)));
   plan.mutable_artifact()->set_entry("add");
-  if (!hides_paths) plan.set_artifact_path(path);
+  if (!hides_paths) plan.set_artifact_path(file_of < 0 ? path : ArtifactPath(file_of));
   for (const char* slot : {"x", "y", "out", "extent:N"}) plan.add_slots(slot);
   return plan;
 }

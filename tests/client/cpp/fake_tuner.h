@@ -42,6 +42,8 @@ class FakeTuner {
   std::string substitution;
   // The artifact's path is not told, only its bytes.
   std::atomic<bool> hides_paths = false;
+  std::atomic<int> file_of = -1;               // the variant whose file plans name; -1: their own
+  std::atomic<bool> spoils_artifacts = false;  // in what it sends
   // Of Compile.
   compiler::v1::RaceVerdict race_verdict = compiler::v1::RACE_VERDICT_RACE_FREE;
 

@@ -397,6 +397,25 @@ TEST_F(KernelTest, ArtifactsThatCannotBeReadAreFetched) {
   EXPECT_EQ(tuner_.fetched_artifacts, 2);
 }
 
+TEST_F(KernelTest, AnArtifactThatChangedOnDiskIsNotRun) {
+  // The other variant's file is a library too, with a function of the same name.
+  tuner_.file_of = 1;
+  tuner_.Store(1000, 0);
+  const auto kernel = Open(true);
+  Arrays a(1000);
+  ASSERT_EQ(Launch(*kernel, a), "ok");
+  EXPECT_TRUE(a.IsSum());
+  EXPECT_EQ(tuner_.fetched_artifacts, 1);  // the right bytes, from the daemon
+  tuner_.spoils_artifacts = true;
+  tuner_.Store(2000, 0);
+  Arrays b(2000);
+  const std::string said = Launch(*kernel, b);
+  EXPECT_NE(said.find(" does not hold the bytes that its name stands for; delete the file"),
+            std::string::npos)
+      << said;
+  EXPECT_FALSE(b.IsSum());
+}
+
 TEST_F(KernelTest, AReferenceThatFails) {
   const auto kernel = Open(false);
   Arrays a(1000);

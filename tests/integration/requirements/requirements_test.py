@@ -349,6 +349,22 @@ class PolicyTest(Case):
         self.run_program(text)
         self.run_program("kernels.add.reference = never\n" + text, PHOBOS_TUNE="frozen")
 
+    def test_off_without_a_daemon_says_what_it_is_wanted_for(self):
+        self.tuner.stop()
+        ended = self.tuner.run(
+            """
+            x, y, out = arrays(5000)
+            try:
+                plain[grid](x, y, out)
+            except ph.DaemonError as error:
+                say(text=str(error))
+            """,
+            PHOBOS_TUNE="off",
+        )
+        self.assertIn("PHOBOS_TUNE=off launches first choices, and it is the daemon that", ended.text)
+        self.assertIn("PHOBOS_AUTOSTART=0 keeps this program from starting one: start", ended.text)
+        self.tuner.start()
+
     def test_off_takes_first_choices_or_the_winner_that_is_there(self):
         text = """
             x, y, out = arrays(5000)
