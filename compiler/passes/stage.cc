@@ -55,6 +55,8 @@ class Stager {
  public:
   explicit Stager(const ir::Function& function)
       : function_(function),
+        stores_(function.params.size()),
+        var_writes_(function.vars.size()),
         defined_at_(function.value_count),
         cost_(function.value_count),
         evaluated_at_(function.value_count) {
@@ -71,14 +73,14 @@ class Stager {
 
   bool IsDear(size_t definition, const std::vector<size_t>& evaluations) const;
   bool IsDisturbed(size_t read, size_t evaluation) const;
-  bool Disturbs(size_t write, size_t read, size_t evaluation) const;
-  bool WritesWhatIsRead(const Op& write, const Op& read) const;
   bool AreSameElements(const Op& write, const Op& read) const;
   bool AreEqualScalars(ValueId a, ValueId b, int depth) const;
 
   const ir::Function& function_;
   std::vector<Place> places_;
-  std::vector<size_t> writes_;      // places of kStore, kDeclareVar, kWriteVar
+  // Places in order: of kStore by parameter; of kDeclareVar and kWriteVar by variable.
+  std::vector<std::vector<size_t>> stores_;
+  std::vector<std::vector<size_t>> var_writes_;
   std::vector<size_t> defined_at_;  // by ValueId
   std::vector<int> cost_;           // by ValueId: of it and all that it is computed from
   std::vector<std::vector<size_t>> evaluated_at_;  // by ValueId: places of statements
@@ -88,9 +90,9 @@ void Stager::Number(const ir::Block& block, const std::vector<size_t>& loops) {
   for (const Op& op : block) {
     const size_t place = places_.size();
     places_.push_back({&op, loops});
-    if (op.opcode == Opcode::kStore || op.opcode == Opcode::kDeclareVar ||
-        op.opcode == Opcode::kWriteVar) {
-      writes_.push_back(place);
+    if (op.opcode == Opcode::kStore) stores_[op.index].push_back(place);
+    if (op.opcode == Opcode::kDeclareVar || op.opcode == Opcode::kWriteVar) {
+      var_writes_[op.index].push_back(place);
     }
     if (op.result != ir::kNoValue) {
       defined_at_[op.result] = place;
@@ -149,24 +151,21 @@ bool Stager::IsDear(size_t definition, const std::vector<size_t>& evaluations) c
 
 // Whether what `read` reads may have changed by the time of `evaluation`.
 bool Stager::IsDisturbed(size_t read, size_t evaluation) const {
-  return std::any_of(writes_.begin(), writes_.end(),
-                     [&](size_t write) { return Disturbs(write, read, evaluation); });
-}
-
-bool Stager::Disturbs(size_t write, size_t read, size_t evaluation) const {
-  if (!WritesWhatIsRead(*places_[write].op, *places_[read].op)) return false;
-  if (read < write && write < evaluation) return true;
+  const Op& op = *places_[read].op;
+  const std::vector<size_t>& writes =
+      op.opcode == Opcode::kLoad ? stores_[op.index] : var_writes_[op.index];
+  const auto has_write_between = [&writes](size_t before, size_t behind) {
+    const auto write = std::upper_bound(writes.begin(), writes.end(), before);
+    return write != writes.end() && *write < behind;
+  };
+  if (has_write_between(read, evaluation)) return true;
   // Around again: any write inside a loop that the read is not in comes before some evaluation.
   const std::vector<size_t>& loops = places_[evaluation].loops;
   for (size_t i = places_[read].loops.size(); i < loops.size(); ++i) {
-    if (loops[i] < write && write < places_[loops[i]].end) return true;
+    if (has_write_between(loops[i], places_[loops[i]].end)) return true;
   }
-  return write == evaluation && !AreSameElements(*places_[write].op, *places_[read].op);
-}
-
-bool Stager::WritesWhatIsRead(const Op& write, const Op& read) const {
-  return (write.opcode == Opcode::kStore) == (read.opcode == Opcode::kLoad) &&
-         write.index == read.index;
+  return std::binary_search(writes.begin(), writes.end(), evaluation) &&
+         !AreSameElements(*places_[evaluation].op, op);
 }
 
 // Whether element i of what is read is element i of what is written.

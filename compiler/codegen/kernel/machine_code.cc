@@ -2,6 +2,7 @@
 #include "compiler/codegen/kernel/machine_code.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -35,6 +36,19 @@ class ErrorCollector : public llvm::DiagnosticHandler {
  private:
   std::string* const errors_;
 };
+
+// Register allocation takes time by the square of a function's blocks: some 8 seconds at this many.
+constexpr size_t kMostBlocks = 10000;
+
+absl::Status CheckSize(const llvm::Module& module) {
+  for (const llvm::Function& function : module) {
+    if (function.size() <= kMostBlocks) continue;
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the kernel is too large: it becomes ", function.size(), " pieces of code, and ",
+        kMostBlocks, " can be compiled; unroll less, or write repeated statements as a loop"));
+  }
+  return absl::OkStatus();
+}
 
 // Few passes on purpose: the emitter makes the code it wants, and more passes made it no faster,
 // only slower to compile.
@@ -89,6 +103,7 @@ absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMa
     return absl::InternalError(absl::StrCat("llvm::verifyModule: ", error_stream.str()));
   }
   module.getContext().setDiagnosticHandler(std::make_unique<ErrorCollector>(&errors));
+  RETURN_IF_ERROR(CheckSize(module));
   Optimize(module, machine);
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream stream(code);

@@ -23,7 +23,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::stri
                                                                  const std::string& features);
 
 // Runs the passes over `module` and makes the file. Internal: the module is malformed (with the
-// verifier's words), or LLVM said that it could not do something.
+// verifier's words), or LLVM said that it could not do something. ResourceExhausted: a function
+// would take LLVM too long.
 absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMachine& machine,
                                             llvm::CodeGenFileType type);
 

@@ -96,6 +96,13 @@ def good(out: ph.tensor[ph.f32][N]):
 """
 
 
+HEAD = """import phobos.lang as ph
+@ph.kernel
+def k(out: ph.tensor[ph.f32][N]):
+    b: ph.let = ph.ctx.block.x * 100000
+"""
+
+
 # Block b writes elements b * A .. b * A + 7: they overlap where A < 8.
 OVERLAP = """import phobos.lang as ph
 @ph.kernel
@@ -277,6 +284,12 @@ class PhobosCompile(unittest.TestCase):
         self.assertIn("0 of 3 variants compiled", done.stdout)
         self.assertIn("variant 0 and 2 others:\n", done.stdout)
         self.assertEqual(os.listdir(out), ["manifest.json"])
+
+    def test_a_kernel_that_is_too_large_is_unsupported_and_says_so(self):
+        lines = "".join(f"    out[b + {8 * i}:+8] = 1.0\n" for i in range(3000))
+        code, manifest = self.manifest(self.write(HEAD + lines))
+        self.assertEqual((code, manifest["variants"][0]["status"]), (1, "VARIANT_STATUS_UNSUPPORTED"))
+        self.assertRegex(manifest["variants"][0]["reason"], r"becomes \d+ pieces of code, and 10000 can be compiled")
 
     def test_races(self):
         code, manifest = self.manifest(self.write(OVERLAP), "--all-variants", "--check-races")

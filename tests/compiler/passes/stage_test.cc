@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/passes/stage.h"
 
+#include <time.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/ir/builder.h"
@@ -55,6 +59,30 @@ class StageTest : public ::testing::Test {
   int32_t x = 0, out = 0;
   ValueId base = 0;
 };
+
+int64_t CpuNanoseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+// As long as a kernel is, so long it takes: stores that each might disturb each load.
+TEST(Stage, TakesTimeByTheLengthOfTheText) {
+  const auto time_of = [](int stores) {
+    ir::Builder b(ir::Function{.name = "k"});
+    const int32_t out = b.AddTensor("out", DType::kF32, {{.extent = b.AddExtent("N")}});
+    const ValueId base = b.BlockId(0);
+    for (int i = 0; i < stores; ++i) {
+      b.Store(out, {SliceAt(base, 64)}, b.Load(out, {SliceAt(base, 64)}));
+    }
+    ir::Function function = b.Finish();
+    const int64_t begin = CpuNanoseconds();
+    Stage(std::move(function));
+    return CpuNanoseconds() - begin;
+  };
+  const int64_t of_few = std::max<int64_t>(time_of(2000), 1000);
+  EXPECT_LT(time_of(64000) / of_few, 32 * 8);  // by the square: 32 * 32
+}
 
 TEST_F(StageTest, AChainOfOperationsIsHeldNowhere) {
   Store(b.Elementwise(Opcode::kTanh, {Sum(LoadAt(x, base), LoadAt(x, base))}));
