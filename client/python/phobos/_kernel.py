@@ -20,6 +20,7 @@ _GRID = Struct("<qqq")
 _ONES = {1: (1, 1), 2: (1,), 3: ()}  # what a grid of so many sides lacks
 _LOOK_AGAIN = 101
 _PLANS = 4096  # kept a kernel; those over are asked for again
+_LOOK_ROUND = 0.2  # seconds between looks at why it takes so long
 _TRIES = 8  # plans in a row that may turn out to be out of date before a launch gives up
 
 # A forked child gives these new locks: in it, those that other threads held stay held for ever.
@@ -129,6 +130,7 @@ class Kernel:
     def _renew_locks(self):
         self._lock = threading.Lock()  # guards changes of _plans, _known and _turns, and opening
         self._turns = {}  # extents -> _Turn of the thread that prepares a plan for them
+        self._referring = {}  # values of the key -> thread that runs the reference for its tune
 
     def __repr__(self):
         return f"<phobos kernel {self.__module__}.{self.__qualname__}>"
@@ -360,8 +362,31 @@ class Kernel:
             force,
         )
         return Tuning(
-            library(), self._description, binding, grid, reference or self.reference, options
+            library(),
+            self._description,
+            binding,
+            grid,
+            self._marked(reference or self.reference, binding),
+            options,
+            partial(self._deadlock, binding),
         )
+
+    def _marked(self, reference, binding):
+        """The reference, which tells _referring while it runs."""
+
+        def run(*arguments):
+            key = self._key_of(binding)
+            before = self._referring.get(key)
+            self._referring[key] = threading.get_ident()
+            try:
+                return reference(*arguments)
+            finally:
+                if before is None:
+                    self._referring.pop(key, None)
+                else:
+                    self._referring[key] = before
+
+        return run
 
     def _prepare(self, binding, grid):
         """The plan for a launch; tunes where that is the rule. None: the grid is empty."""
@@ -379,7 +404,8 @@ class Kernel:
             )
         result = None
         try:
-            with turn.lock:
+            self._take(turn, binding)
+            try:
                 turn.owner = me
                 try:
                     plan = self._plans.get(binding.extents)
@@ -388,12 +414,41 @@ class Kernel:
                         self._keep(binding.extents, plan)
                 finally:
                     turn.owner = None
+            finally:
+                turn.lock.release()
         finally:
             with self._lock:
                 self._turns.pop(binding.extents, None)
         # A listener may launch this kernel: nothing is held here.
         self._tell(result)
         return plan
+
+    def _take(self, turn, binding):
+        """Waits for the turn."""
+        while not turn.lock.acquire(timeout=_LOOK_ROUND):
+            error = self._deadlock(binding)
+            if error is not None:
+                raise error
+
+    def _key_of(self, binding):
+        extents = dict(zip(self._description.extents, binding.extents))
+        return tuple(extents[name] for name in self._description.key)
+
+    def _deadlock(self, binding):
+        """The error for a launch or tune that waits for a reference that waits for it, or None."""
+        referring, me = self._referring.get(self._key_of(binding)), threading.get_ident()
+        if referring is None:
+            return None
+        from ._reference import waits_for
+
+        if referring != me and not waits_for(referring, me):
+            return None
+        return LaunchError(
+            "the reference of a tune waits for this launch of the same kernel, and the launch waits"
+            " for that tune",
+            kernel=self.__name__,
+            remedy="Compute the reference without this kernel.",
+        )
 
     def _ask(self, binding, grid):
         """(plan, Result of the tune that this took or None)."""

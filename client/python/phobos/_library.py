@@ -202,10 +202,13 @@ class Library:
             return code
         raise self._exception(code, error)
 
-    def waiting_call(self, name, *arguments):
-        """As call, for what may wait for the daemon: Ctrl-C ends it, and is raised then."""
+    def waiting_call(self, name, *arguments, hopeless=None):
+        """As call, for what may wait for the daemon: Ctrl-C ends it, and is raised then.
+
+        So does an error that hopeless() gives, which is asked now and then.
+        """
         outer = getattr(self._local, "guard", None)
-        with InterruptGuard() as guard:
+        with InterruptGuard(hopeless) as guard:
             self._local.guard = guard
             try:
                 return self.call(name, *arguments)
@@ -322,14 +325,17 @@ class InterruptGuard:
     raised.
     """
 
-    def __init__(self):
+    def __init__(self, hopeless=None):
         # What a callback of ours raised, to be raised when the call has ended.
         self.exception = None
+        self._hopeless = hopeless
         self._signal = None
         self._handler = None
 
     @property
     def is_set(self):
+        if self._hopeless is not None and self.exception is None:
+            self.exception = self._hopeless()
         return self._signal is not None or self.exception is not None
 
     def __enter__(self):

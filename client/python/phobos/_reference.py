@@ -6,6 +6,8 @@ where ml_dtypes is installed, else f32 arrays that hold bf16 values; its answer 
 """
 
 import ctypes
+import sys
+import threading
 
 from ._errors import ReferenceFailedError, argument_error, said
 
@@ -138,3 +140,36 @@ def _bytes_of(array, parameter, numpy, wrong):
             f'Add .astype("{dtype}").',
         )
     return numpy.ascontiguousarray(array)
+
+
+def waits_for(waiting, thread):
+    """Whether one thread waits for another to end or for a future that it works on, also by way of
+    others. Both by ident. Other ways to wait are not seen.
+    """
+    frames, seen = sys._current_frames(), set()
+    while waiting is not None and waiting not in seen:
+        seen.add(waiting)
+        waiting = _awaited(frames.get(waiting), frames)
+        if waiting == thread:
+            return True
+    return False
+
+
+def _awaited(frame, frames):
+    """The thread that the thread of this frame waits for, or None."""
+    for name, own in _methods(frame):
+        if name == "join" and isinstance(own, threading.Thread):
+            return own.ident
+        if name in ("result", "exception") and hasattr(own, "add_done_callback"):
+            for ident, other in frames.items():
+                if any(getattr(item, "future", None) is own for _, item in _methods(other)):
+                    return ident
+    return None
+
+
+def _methods(frame):
+    """(name, self) of the methods that a thread is in, the innermost first."""
+    while frame is not None:
+        if "self" in frame.f_code.co_varnames[:1]:
+            yield frame.f_code.co_name, frame.f_locals.get("self")
+        frame = frame.f_back

@@ -81,8 +81,10 @@ class Options:
 class Tuning:
     """A phobos_tune_request and its callbacks. Used for one call, by the thread that made it."""
 
-    def __init__(self, library, description, binding, grid, reference, options):
+    def __init__(self, library, description, binding, grid, reference, options, hopeless):
         self._library = library
+        # Gives the error for which waiting is in vain, or None.
+        self._hopeless = hopeless
         self._description = description
         self._binding = binding
         self._grid = grid
@@ -117,7 +119,7 @@ class Tuning:
         label = f"tuning {self._description.kernel} {self._where()}".rstrip()
         with _progress.Bar(label) as self._bar:
             try:
-                return self._library.waiting_call(name, *arguments)
+                return self._library.waiting_call(name, *arguments, hopeless=self._hopeless)
             except PhobosError as error:
                 cause = self._errors.get("reference") or self._errors.get("grid")
                 raise self._explained(error) from cause

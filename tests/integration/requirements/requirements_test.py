@@ -315,6 +315,35 @@ class TuneTest(Case):
         self.assertIn("not 1024", ended.reason)
         self.assertEqual("not any", ended.text)
 
+    def test_a_reference_that_launches_the_kernel_it_is_for_is_told(self):
+        ended = self.run_program("""
+            x, y, out = arrays(5000)
+            def launching(x, y, out):
+                add[grid](x, y, out)
+            def in_a_thread(x, y, out):
+                raised = []
+                def catching():
+                    try:
+                        add[grid](x, y, out)
+                    except ph.PhobosError as error:
+                        raised.append(str(error))
+                thread = threading.Thread(target=catching)
+                thread.start()
+                thread.join()
+                raise RuntimeError(raised)
+            said = []
+            for wrong in launching, in_a_thread:
+                try:
+                    add.tune(grid, x, y, out, reference=wrong)
+                except ph.ReferenceFailedError as error:
+                    said.append(str(error))
+            add[grid](x, y, out)
+            say(said=said)
+            """)
+        for text in ended.said:
+            self.assertIn("waits for this launch of the same kernel", text)
+        self.assertEqual(len(ended.said), 2)
+
     def test_the_reference_gets_copies_and_scalars_of_their_type(self):
         ended = self.run_program("""
             x, y, out = arrays(5000)
