@@ -47,9 +47,12 @@ class Engine {
   // Stops all jobs and waits for what runs.
   ~Engine();
 
-  // Ends running compilers and lets none start, so that nothing that is under way takes long any
-  // more. Before whoever waits for its answers goes.
-  void Stop() { runner_->Stop(); }
+  // Ends tunes and running compilers and lets none start, so that nothing that is under way takes
+  // long any more. Before whoever waits for its answers goes: they are told why.
+  void Stop() {
+    tunes_->Stop();
+    runner_->Stop();
+  }
 
   // The devices it tunes on, the host chip last. Constant.
   const std::vector<tuner::v1::Device>& devices() const { return devices_; }

@@ -31,8 +31,9 @@
 namespace phobos {
 namespace {
 
-// A daemon that is about to end holds the cache's lock a little longer than its socket.
-constexpr absl::Duration kLockPatience = absl::Seconds(5);
+// A daemon that is about to end holds the cache's lock a little longer than its socket, and one
+// that starts has it a little earlier.
+constexpr absl::Duration kLockPatience = absl::Seconds(20);
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -48,6 +49,7 @@ struct Ground {
   bool is_activated = false;                 // the listeners are systemd's
   std::unique_ptr<process::CacheLock> lock;  // null: another daemon's, at `redirect_socket`
   std::string redirect_socket;
+  absl::Status refusal;     // that other daemon, in words
   std::string side_socket;  // beside the socket
 };
 
@@ -69,19 +71,17 @@ absl::StatusOr<Ground> TakeGround(const options::Options& options) {
   if (lock.ok()) {
     ground.lock = std::make_unique<process::CacheLock>(*std::move(lock));
   } else if (absl::IsAlreadyExists(lock.status())) {
-    ground.redirect_socket = process::OwnerSocket(ground.cache.path);
+    ground.redirect_socket = process::OwnerOf(ground.cache.path).socket;
+    ground.refusal = lock.status();
   } else {
     return lock.status();
-  }
-  if (!ground.is_activated && ground.lock != nullptr) {
-    ASSIGN_OR_RETURN(Fd listener, process::Listen(options.socket, options.is_private));
-    ground.listeners.push_back(std::move(listener));
   }
   return ground;
 }
 
 constexpr int kBusyTickMs = 200;
 constexpr int kIdleTickMs = 1000;
+constexpr int kRefusalMs = 3000;
 
 bool IsIdleForLong(const options::Options& options, const rpc::Door& door, absl::Time started) {
   if (!options.is_private || options.idle_exit == absl::ZeroDuration() || door.calls() > 0)
@@ -111,6 +111,12 @@ void ServeUntilTheEnd(const options::Options& options, int stop_signals, const r
   }
 }
 
+// Until a stop signal, or until those who had connected before were answered.
+void RefuseForAWhile(int stop_signals) {
+  pollfd stop = {stop_signals, POLLIN, 0};
+  poll(&stop, 1, kRefusalMs);
+}
+
 rpc::Facts FactsOf(const options::Options& options, const Ground& ground) {
   rpc::Facts facts;
   facts.daemon_version = kVersion;
@@ -127,7 +133,9 @@ rpc::Facts FactsOf(const options::Options& options, const Ground& ground) {
 // Everything that serves, each made after what it needs and so destroyed before it.
 struct House {
   std::unique_ptr<process::SegmentPool> segments;
-  std::unique_ptr<engine::Engine> engine;  // null: the cache is another daemon's
+  // Null: the cache is another daemon's, or `failure`.
+  std::unique_ptr<engine::Engine> engine;
+  absl::Status failure;  // why there is no engine, to be told to those whom systemd let connect
   std::unique_ptr<process::SideServer> side;
   std::unique_ptr<rpc::Door> door;
   std::unique_ptr<rpc::Server> server;
@@ -136,14 +144,27 @@ struct House {
 absl::StatusOr<House> Build(const options::Options& options, Ground& ground) {
   House house;
   house.segments = std::make_unique<process::SegmentPool>(options.segment_bytes);
+  rpc::Facts facts = FactsOf(options, ground);
   if (ground.lock != nullptr) {
-    ASSIGN_OR_RETURN(house.engine, AssembleEngine(options, ground.cache.path, *house.segments));
+    absl::StatusOr<std::unique_ptr<engine::Engine>> engine =
+        AssembleEngine(options, ground.cache.path, *house.segments);
+    if (engine.ok()) house.engine = *std::move(engine);
+    house.failure = engine.status();
+    facts.failure = std::string(house.failure.message());
+    if (!ground.is_activated) RETURN_IF_ERROR(house.failure);
+  }
+  // Nobody can connect before all that a call needs is known to work.
+  if (!ground.is_activated) {
+    ASSIGN_OR_RETURN(Fd listener, process::Listen(options.socket, options.is_private));
+    ground.listeners.push_back(std::move(listener));
+  }
+  if (house.engine != nullptr) {
     ASSIGN_OR_RETURN(Fd side, process::Listen(ground.side_socket, options.is_private));
     ASSIGN_OR_RETURN(house.side, process::SideServer::Start(std::move(side), *house.segments,
                                                             options.connections_per_uid));
   }
-  house.door = std::make_unique<rpc::Door>(FactsOf(options, ground), house.engine.get(),
-                                           options.calls_per_uid);
+  house.door =
+      std::make_unique<rpc::Door>(std::move(facts), house.engine.get(), options.calls_per_uid);
   rpc::ServerOptions server;
   server.connections_per_uid = options.connections_per_uid;
   ASSIGN_OR_RETURN(house.server,
@@ -152,8 +173,10 @@ absl::StatusOr<House> Build(const options::Options& options, Ground& ground) {
 }
 
 absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) {
-  if (ground.listeners.empty()) {
-    // Not ours to serve, and nobody waits on a socket of ours.
+  if (ground.lock == nullptr && !ground.is_activated) {
+    // Not ours to serve, and nobody waits on a socket of ours. A starter that asked to be told goes
+    // to the other one, as when two start at once; a person is told.
+    if (!ready.ok()) return ground.refusal;
     process::SayReady(ready, ground.redirect_socket);
     return absl::OkStatus();
   }
@@ -169,6 +192,11 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
     return built.status();
   }
   House house = *std::move(built);
+  if (!house.failure.ok()) {
+    if (former_stderr.ok()) dup2(former_stderr.get(), STDERR_FILENO);
+    RefuseForAWhile(ground.stop_signals.get());
+    return house.failure;
+  }
   former_stderr.Reset();
   process::SayReady(ready, ground.socket);
   ServeUntilTheEnd(options, ground.stop_signals.get(), *house.door, house.engine.get(),

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -253,8 +254,10 @@ void FillDefaults(const Surroundings& here, Options& options) {
     options.cache_dir = is_system ? "/var/cache/phobos" : DefaultCache(here);
   }
   if (options.compiler.empty()) options.compiler = DefaultCompiler(here);
-  // A daemon in the background has / as its folder.
-  options.compiler = std::filesystem::absolute(options.compiler).lexically_normal().string();
+  // A daemon in the background has / as its folder, and names its socket to others.
+  for (std::string* path : {&options.socket, &options.cache_dir, &options.compiler}) {
+    *path = (std::filesystem::path(here.folder) / *path).lexically_normal().string();
+  }
   options.program = here.program;
   if (options.segment_bytes == 0) options.segment_bytes = here.memory_bytes / 2;
   if (options.copy_bytes == 0) options.copy_bytes = here.memory_bytes / 2;
@@ -276,6 +279,8 @@ Surroundings HereAndNow() {
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) here.cpus = std::max(1, CPU_COUNT(&cpus));
   here.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  std::error_code error;
+  here.folder = std::filesystem::current_path(error).string();
   here.is_executable = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };
   return here;
 }
@@ -288,10 +293,10 @@ absl::StatusOr<Command> Parse(int argc, const char* const* argv, const Surroundi
   Options& options = command.options;
   if (options.compile_jobs == 0) options.compile_jobs = surroundings.cpus;
   FillDefaults(surroundings, options);
-  if (options.socket.front() != '/' || options.cache_dir.front() != '/') {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the socket and the cache need absolute paths, not '", options.socket,
-                     "' and '", options.cache_dir, "'"));
+  for (const std::string& path : {options.socket, options.cache_dir}) {
+    if (path.front() == '/') continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", path, "' has no meaning without a working folder; give it from the root"));
   }
   return command;
 }

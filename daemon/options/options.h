@@ -96,6 +96,7 @@ struct Surroundings {
   int64_t uid = 0;
   std::string home;     // of the user, where $HOME is not set
   std::string program;  // absolute path of this program
+  std::string folder;   // the working folder; empty: not to be had
   int cpus = 1;
   int64_t memory_bytes = 0;
   std::function<bool(const std::string& path)> is_executable;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -42,7 +43,7 @@ absl::Status MakeFolders(const std::string& path) {
 std::string LockPath(const std::string& folder) { return absl::StrCat(folder, "/LOCK"); }
 
 absl::Status WriteOwner(int fd, const std::string& socket) {
-  const std::string line = absl::StrCat(socket, "\n");
+  const std::string line = absl::StrCat(socket, "\n", getpid(), "\n");
   if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) != ssize_t(line.size())) {
     return absl::ErrnoToStatus(errno, "write LOCK");
   }
@@ -79,10 +80,11 @@ absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::
     if (errno != EWOULDBLOCK && errno != EINTR) {
       return absl::ErrnoToStatus(errno, absl::StrCat("flock ", path));
     }
-    const std::string owner = OwnerSocket(folder);
-    if (!owner.empty() && IsServed(owner)) {
-      return absl::AlreadyExistsError(
-          absl::StrCat("the daemon at ", owner, " serves the cache ", folder, " already"));
+    const CacheOwner owner = OwnerOf(folder);
+    if (!owner.socket.empty() && IsServed(owner.socket)) {
+      return absl::AlreadyExistsError(absl::StrCat(
+          "the daemon with process id ", owner.pid, " at ", owner.socket, " has the cache ", folder,
+          "; use that one, end it with: kill ", owner.pid, ", or choose another --cache-dir"));
     }
     if (absl::Now() > give_up) {
       return absl::UnavailableError(absl::StrCat("a process that does not answer holds ", path,
@@ -94,14 +96,11 @@ absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::
   return CacheLock(std::move(fd));
 }
 
-std::string OwnerSocket(const std::string& folder) {
-  const Fd fd(open(LockPath(folder).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.ok()) return "";
-  char buffer[256];
-  const ssize_t n = read(fd.get(), buffer, sizeof(buffer));
-  if (n <= 0) return "";
-  const std::string text(buffer, n);
-  return text.substr(0, text.find('\n'));
+CacheOwner OwnerOf(const std::string& folder) {
+  std::ifstream file(LockPath(folder));
+  CacheOwner owner;
+  if (std::getline(file, owner.socket)) file >> owner.pid;
+  return owner;
 }
 
 }  // namespace phobos::process

@@ -5,6 +5,7 @@
 #ifndef PHOBOS_DAEMON_PROCESS_CACHE_FOLDER_H_
 #define PHOBOS_DAEMON_PROCESS_CACHE_FOLDER_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -31,9 +32,10 @@ absl::StatusOr<CacheFolder> ChooseCacheFolder(const std::string& wanted, const s
 
 class CacheLock {
  public:
-  // Locks <folder>/LOCK and writes `socket` into it. AlreadyExists: a daemon that serves holds it;
-  // its socket is OwnerSocket(folder). One that holds it and serves nobody is about to end: it is
-  // waited for, at most `patience` (then Unavailable).
+  // Locks <folder>/LOCK and writes `socket` and this process's id into it. AlreadyExists: a daemon
+  // that serves holds it, which OwnerOf(folder) tells of; the message has its id and socket. One
+  // that holds it and serves nobody is about to end: it is waited for, at most `patience` (then
+  // Unavailable).
   static absl::StatusOr<CacheLock> Take(const std::string& folder, const std::string& socket,
                                         absl::Duration patience);
 
@@ -42,8 +44,12 @@ class CacheLock {
   Fd fd_;  // closing it frees the lock
 };
 
-// The socket written in <folder>/LOCK; empty when there is none.
-std::string OwnerSocket(const std::string& folder);
+// Who holds or held <folder>/LOCK, as it wrote itself.
+struct CacheOwner {
+  std::string socket;  // empty: nobody
+  int64_t pid = 0;     // 0: not known
+};
+CacheOwner OwnerOf(const std::string& folder);
 
 }  // namespace phobos::process
 

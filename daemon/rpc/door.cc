@@ -15,7 +15,7 @@ Pass::~Pass() {
 }
 
 absl::StatusOr<Pass> Door::Enter(const grpc::CallbackServerContext& context) {
-  if (engine_ == nullptr) {
+  if (!facts_.redirect_socket.empty()) {
     return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_UNSPECIFIED,
                        absl::StrCat("another daemon owns the cache ", facts_.cache_dir),
                        absl::StrCat("connect to ", facts_.redirect_socket));
@@ -29,6 +29,10 @@ absl::StatusOr<Pass> Door::EnterHello(const grpc::CallbackServerContext& context
     return error::Make(absl::StatusCode::kPermissionDenied, tuner::v1::ERROR_REASON_NOT_PERMITTED,
                        absl::StrCat("this daemon serves uid ", geteuid(), " only"),
                        "start your own, or ask for a system daemon");
+  }
+  if (!facts_.failure.empty()) {
+    return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_UNSPECIFIED,
+                       absl::StrCat("the daemon cannot serve: ", facts_.failure));
   }
   if (peer->is_over_cap) {
     return error::Make(absl::StatusCode::kResourceExhausted, tuner::v1::ERROR_REASON_LIMIT,

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ struct Facts {
   int64_t started_unix_ms = 0;
   // Not empty: another daemon owns the cache; this one only sends clients there.
   std::string redirect_socket;
+  // Not empty: why this daemon cannot serve at all; every call is answered with it.
+  std::string failure;
   // Sentences for the status that were known at the start.
   std::vector<std::string> problems;
 };
@@ -60,13 +63,13 @@ class Pass {
 
 class Door {
  public:
-  // `engine` is null where facts.redirect_socket is set. Both must outlive it. `calls_per_uid` caps
-  // calls at once.
+  // `engine` is null where facts.redirect_socket or facts.failure is set. Both must outlive it.
+  // `calls_per_uid` caps calls at once.
   Door(Facts facts, engine::Engine* engine, int calls_per_uid)
       : facts_(std::move(facts)), engine_(engine), calls_per_uid_(calls_per_uid) {}
 
   // PermissionDenied: a private daemon and another user. ResourceExhausted: over a cap.
-  // FailedPrecondition: the cache is another daemon's.
+  // FailedPrecondition: the cache is another daemon's, or facts.failure.
   absl::StatusOr<Pass> Enter(const grpc::CallbackServerContext& context);
   // The same for Hello, which is answered also where the cache is another daemon's.
   absl::StatusOr<Pass> EnterHello(const grpc::CallbackServerContext& context);
@@ -123,9 +126,14 @@ grpc::ServerUnaryReactor* ReplyLater(Door& door, grpc::CallbackServerContext* co
     Finish(reactor, entered.status());
     return reactor;
   }
-  const absl::Status begun = begin([reactor, pass = std::make_shared<Pass>(*std::move(entered))](
-                                       const absl::Status& status) { Finish(reactor, status); });
-  if (!begun.ok()) Finish(reactor, begun);
+  auto pass = std::make_shared<std::optional<Pass>>(*std::move(entered));
+  // The pass goes first, whoever still has a copy of this: when the last call has finished, the
+  // server may be gone, and the door with it.
+  const Answered answered = [reactor, pass](const absl::Status& status) {
+    pass->reset();
+    Finish(reactor, status);
+  };
+  if (const absl::Status begun = begin(answered); !begun.ok()) answered(begun);
   return reactor;
 }
 

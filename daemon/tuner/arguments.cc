@@ -32,10 +32,12 @@ struct Block {
   int fd = -1;
   std::byte* data = nullptr;
   int64_t bytes = 0;
+  uid_t uid = 0;  // whose bytes are or were in it
 };
 
-absl::StatusOr<Block> MakeBlock(int64_t bytes) {
-  Block block = {memfd_create("phobos-arguments", MFD_CLOEXEC | MFD_ALLOW_SEALING), nullptr, bytes};
+absl::StatusOr<Block> MakeBlock(int64_t bytes, uid_t uid) {
+  Block block = {memfd_create("phobos-arguments", MFD_CLOEXEC | MFD_ALLOW_SEALING), nullptr, bytes,
+                 uid};
   if (block.fd < 0) return absl::ErrnoToStatus(errno, "memfd_create");
   // The pages are had now: missing ones would be a signal in the middle of a copy.
   const bool sized = ftruncate(block.fd, bytes) == 0 && fallocate(block.fd, 0, 0, bytes) == 0 &&
@@ -74,12 +76,13 @@ struct CopyPool::State {
     for (const Block& block : idle) FreeBlock(block);
   }
 
-  absl::StatusOr<Block> Take(int64_t bytes) {
+  absl::StatusOr<Block> Take(int64_t bytes, uid_t uid) {
     const int64_t size = RoundUp(std::max<int64_t>(bytes, 1), kBlockMultiple);
     const absl::MutexLock lock(&mutex);
     auto best = idle.end();
     for (auto block = idle.begin(); block != idle.end(); ++block) {
-      if (block->bytes >= size && (best == idle.end() || block->bytes < best->bytes)) best = block;
+      const bool fits = block->uid == uid && block->bytes >= size;
+      if (fits && (best == idle.end() || block->bytes < best->bytes)) best = block;
     }
     if (best != idle.end()) {
       const Block block = *best;
@@ -97,7 +100,7 @@ struct CopyPool::State {
                        limit_bytes, " that the daemon may copy, ", held_bytes,
                        " are in use: tune with smaller arguments, wait, or raise --copy-bytes"));
     }
-    ASSIGN_OR_RETURN(const Block block, MakeBlock(size));
+    ASSIGN_OR_RETURN(const Block block, MakeBlock(size, uid));
     held_bytes += size;
     return block;
   }
@@ -134,8 +137,8 @@ int64_t CopyPool::held_bytes() const {
 }
 
 absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
-    CopyPool& pool, const std::vector<TensorBytes>& tensors) {
-  std::unique_ptr<Arguments> arguments(new Arguments(pool.state_));
+    CopyPool& pool, uid_t uid, const std::vector<TensorBytes>& tensors) {
+  std::unique_ptr<Arguments> arguments(new Arguments(pool.state_, uid));
   int64_t total = 0;
   for (const TensorBytes& tensor : tensors) {
     Copied copied;
@@ -146,7 +149,7 @@ absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
     total = RoundUp(total + copied.bytes, kTensorAlignment);
     arguments->tensors_.push_back(std::move(copied));
   }
-  ASSIGN_OR_RETURN(const Block block, arguments->pool_->Take(total));
+  ASSIGN_OR_RETURN(const Block block, arguments->pool_->Take(total, uid));
   arguments->memory_.push_back({block.fd, block.bytes});
   arguments->mapped_.push_back(block.data);
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -157,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
 
 Arguments::~Arguments() {
   for (size_t i = 0; i < memory_.size(); ++i) {
-    pool_->Give({memory_[i].fd, mapped_[i], memory_[i].bytes});
+    pool_->Give({memory_[i].fd, mapped_[i], memory_[i].bytes, uid_});
   }
 }
 
@@ -185,7 +188,7 @@ absl::Status Arguments::CopyExpected(const std::vector<TensorBytes>& expected) {
     targets.push_back(target);
     total = RoundUp(total + target->bytes, kTensorAlignment);
   }
-  ASSIGN_OR_RETURN(const Block block, pool_->Take(total));
+  ASSIGN_OR_RETURN(const Block block, pool_->Take(total, uid_));
   const int memory = static_cast<int>(memory_.size());
   memory_.push_back({block.fd, block.bytes});
   mapped_.push_back(block.data);

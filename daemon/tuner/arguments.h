@@ -2,10 +2,13 @@
 //
 // Arguments: the daemon's own copies of one job's tensors and expected answers, in pooled shared
 // memory that workers map. From ArgsOwned on the tune depends on nobody else's memory. A CopyPool
-// keeps the memory of ended jobs mapped and warm for the next one, and lets go of it when idle.
+// keeps the memory of ended jobs mapped and warm for the next one of the same user, and lets go of
+// it when idle: what one uid handed over is never in memory that a job of another one gets.
 // CopyPool: any thread. Arguments: one thread until complete, then constant.
 #ifndef PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
 #define PHOBOS_DAEMON_TUNER_ARGUMENTS_H_
+
+#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -50,9 +53,9 @@ struct TensorBytes {
 
 class Arguments {
  public:
-  // ResourceExhausted: over the pool's limit, with both numbers and the remedy.
-  // Copies every tensor's bytes; blocks for as long as that takes. May outlive the pool.
-  static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool,
+  // Copies every tensor's bytes, on behalf of `uid`; blocks for as long as that takes. May outlive
+  // the pool. ResourceExhausted: over the pool's limit, with both numbers and the remedy.
+  static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool, uid_t uid,
                                                          const std::vector<TensorBytes>& tensors);
   ~Arguments();
   Arguments(const Arguments&) = delete;
@@ -80,11 +83,12 @@ class Arguments {
   const std::vector<worker::SharedMemory>& memory() const { return memory_; }
 
  private:
-  explicit Arguments(std::shared_ptr<CopyPool::State> pool) : pool_(std::move(pool)) {}
+  Arguments(std::shared_ptr<CopyPool::State> pool, uid_t uid) : pool_(std::move(pool)), uid_(uid) {}
   // The tensor of that name; InvalidArgument: there is none, or it has another size.
   absl::StatusOr<Copied*> Find(const TensorBytes& tensor);
 
-  std::shared_ptr<CopyPool::State> pool_;
+  const std::shared_ptr<CopyPool::State> pool_;
+  const uid_t uid_;
   std::vector<Copied> tensors_;
   std::vector<worker::SharedMemory> memory_;
   std::vector<std::byte*> mapped_;

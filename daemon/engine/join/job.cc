@@ -228,7 +228,7 @@ Job::Work Job::OnArgs(uint64_t waiter, const tuner::v1::Args& args, absl::Time n
       Locate(hand_over_, args.buffers(), loan_->id(), loan_->memory());
   if (!tensors.ok()) return RefuseLeader(tensors.status(), now);
   grids_.assign(args.grids().begin(), args.grids().end());
-  copy_ = Copy{election_, false, loan_, *std::move(tensors), {}, nullptr};
+  copy_ = Copy{election_, asked_by_.uid, false, loan_, *std::move(tensors), {}, nullptr};
   stage_ = Stage::kCopying;
   return Work::kCopy;
 }
@@ -245,7 +245,8 @@ Job::Work Job::OnExpected(uint64_t waiter, const tuner::v1::Expected& expected, 
   absl::StatusOr<std::vector<tuner::TensorBytes>> replaced =
       Locate(hand_over_, expected.replaced(), loan_->id(), loan_->memory());
   if (!replaced.ok()) return RefuseLeader(replaced.status(), now);
-  copy_ = Copy{election_, true, loan_, *std::move(answers), *std::move(replaced), arguments_};
+  copy_ = Copy{election_,           asked_by_.uid,        true,      loan_,
+               *std::move(answers), *std::move(replaced), arguments_};
   expected_ = now;
   stage_ = Stage::kCopyingExpected;
   return Work::kCopy;

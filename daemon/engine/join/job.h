@@ -94,6 +94,7 @@ class Job {
   // What is to be copied, off the lock: keeps alive what it reads and writes.
   struct Copy {
     int election = 0;
+    uid_t uid = 0;  // of the leader
     bool is_expected = false;
     std::shared_ptr<process::SegmentPool::Loan> loan;
     std::vector<tuner::TensorBytes> tensors;      // arguments, or the reference's answers

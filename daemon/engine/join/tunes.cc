@@ -35,6 +35,8 @@ absl::Status OutOfTurn() {
                      "send Open, then Args and Expected after Lead");
 }
 
+absl::Status Stopping() { return absl::UnavailableError("the daemon is stopping; connect again"); }
+
 bool IsMadeThisWay(const tuner::v1::Result& result, const Subject& subject) {
   return OptionsText(result.options()) == OptionsText(subject.options);
 }
@@ -76,14 +78,17 @@ Tunes::Tunes(TuneSettings settings, std::vector<Bench> benches, Kernels& kernels
   }
 }
 
-Tunes::~Tunes() {
-  {
-    const absl::MutexLock lock(&mutex_);
-    while (!jobs_.empty()) {
-      const JobPtr job = jobs_.begin()->second;
-      Do(job, job->Fail(absl::UnavailableError("the daemon is stopping; connect again")));
-    }
+void Tunes::Stop() {
+  const absl::MutexLock lock(&mutex_);
+  is_stopped_ = true;
+  while (!jobs_.empty()) {
+    const JobPtr job = jobs_.begin()->second;
+    Do(job, job->Fail(Stopping()));
   }
+}
+
+Tunes::~Tunes() {
+  Stop();
   // A long call, such as a warm-up, ends at once; the tune it belongs to has been stopped and gives
   // up.
   for (const Bench& bench : benches_) bench.worker->Stop();
@@ -285,6 +290,10 @@ bool Tunes::JoinOrMake(uint64_t stream, const Opened& opened, int64_t changes) {
   const auto found = streams_.find(stream);
   // The caller left, or spoke out of turn, while its Open was looked at.
   if (found == streams_.end() || found->second.state != Stream::State::kOpening) return true;
+  if (is_stopped_) {
+    End(stream, Stopping());
+    return true;
+  }
   const auto job = jobs_.find(JobKey(opened.subject));
   if (job == jobs_.end() && chips_.changes() != changes) return false;
   absl::StatusOr<JobPtr> joined = job != jobs_.end() ? absl::StatusOr<JobPtr>(job->second)
@@ -372,7 +381,7 @@ void Tunes::Copy(const JobPtr& job, const Job::Copy& copy) {
     if (status.ok()) status = copy.arguments->Replace(copy.replaced);
     if (!status.ok()) arguments = status;
   } else {
-    arguments = tuner::Arguments::Copy(copies_, copy.tensors);
+    arguments = tuner::Arguments::Copy(copies_, copy.uid, copy.tensors);
   }
   const absl::MutexLock lock(&mutex_);
   Do(job, job->OnCopied(copy, std::move(arguments), settings_.now()));
@@ -398,12 +407,18 @@ absl::StatusOr<tuner::v1::Result> Tunes::Measure(const Bench& bench, const JobPt
   ASSIGN_OR_RETURN(const process::TimingLock card,
                    process::TimingLock::Take(settings_.lock_folder, uuid, stop, on_busy));
   absl::StatusOr<Job::Inputs> inputs;
+  bool is_another_users = false;
   {
     const absl::MutexLock lock(&mutex_);
     inputs = job->OnStarted(settings_.now());
     if (!inputs.ok()) return inputs.status();
     measured_[uuid] = job;
+    const uid_t uid = inputs->asked_by.uid;
+    is_another_users = std::exchange(served_.try_emplace(uuid, uid).first->second, uid) != uid;
   }
+  // A worker runs what its users send, and has their tensors: no other user's job gets that
+  // process.
+  if (is_another_users) bench.worker->Stop();
   const auto progress = [&](const tuner::v1::Progress& news) {
     const absl::MutexLock lock(&mutex_);
     job->OnProgress(news, settings_.now());

@@ -61,8 +61,12 @@ class Tunes {
   Tunes(TuneSettings settings, std::vector<Bench> benches, Kernels& kernels, Chips& chips,
         Finder& finder, compile::Runner& runner, process::SegmentPool& segments,
         tuner::CopyPool& copies);
-  // Stops all jobs; their waiters get Unavailable.
+  // Stop, and waits for what runs.
   ~Tunes();
+
+  // Ends all jobs, and workers in what they do; callers get Unavailable, and so does who comes
+  // later. Does not wait.
+  void Stop();
 
   // A caller's stream, from Begin to Leave. `sink` gets its events and its end.
   uint64_t Begin(const Caller& caller, std::shared_ptr<Sink> sink);
@@ -148,7 +152,10 @@ class Tunes {
   std::map<std::string, JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);  // by key and options
   absl::Time last_job_end_ ABSL_GUARDED_BY(mutex_);
   bool is_trimmed_ ABSL_GUARDED_BY(mutex_) = true;
-  std::map<std::string, JobPtr> measured_ ABSL_GUARDED_BY(mutex_);  // now, by device
+  bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  // By device: what is measured now, and for whom its worker last did.
+  std::map<std::string, JobPtr> measured_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uid_t> served_ ABSL_GUARDED_BY(mutex_);
 
   TaskPool compiling_;
   TaskPool working_;

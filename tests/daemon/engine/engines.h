@@ -115,8 +115,8 @@ struct EngineFixture {
 // One process that tunes: what the thin client does, in one thread.
 class TuningCaller {
  public:
-  TuningCaller(EngineFixture& fixture, pid_t pid)
-      : tunes_(fixture.engine->tunes()), caller_{1000, pid} {
+  TuningCaller(EngineFixture& fixture, pid_t pid, uid_t uid = 1000)
+      : tunes_(fixture.engine->tunes()), caller_{uid, pid} {
     stream_ = tunes_.Begin(caller_, sink_);
   }
   ~TuningCaller() { Leave(); }

@@ -196,12 +196,13 @@ class FakeSupervisor : public worker::Supervisor {
   absl::Status End() override { return absl::OkStatus(); }
   void EndIfIdle() override {}
   void Kill() override { ++kills; }
-  void Stop() override {}
+  void Stop() override { ++stops; }
   pid_t pid() const override { return 0; }
   std::string state() const override { return "off"; }
   int64_t deaths() const override { return 0; }
 
   std::atomic<int> kills{0};
+  std::atomic<int> stops{0};
 
  private:
   const tuner::v1::Device device_;

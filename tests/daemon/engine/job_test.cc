@@ -76,7 +76,7 @@ class JobTest : public ::testing::Test {
   }
   absl::StatusOr<std::shared_ptr<tuner::Arguments>> Copied(Job::Copy& copy) {
     if (!copy.is_expected) {
-      auto arguments = tuner::Arguments::Copy(copies_, copy.tensors);
+      auto arguments = tuner::Arguments::Copy(copies_, copy.uid, copy.tensors);
       if (!arguments.ok()) return arguments.status();
       return std::shared_ptr<tuner::Arguments>(*std::move(arguments));
     }

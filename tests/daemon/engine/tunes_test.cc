@@ -289,6 +289,20 @@ TEST_F(TunesTest, AWorkerIsKilledWhenTheLastWaiterWithdraws) {
   EXPECT_EQ(workers[0]->kills, 1) << "an end that is none of a cancel kills nothing";
 }
 
+// What a worker has in its memory is its user's.
+TEST_F(TunesTest, AnotherUsersTuneGetsANewWorker) {
+  Begin();
+  ASSERT_TRUE(TuningCaller(*this, 1, 1000).Run(OpenFor(1)).ok());
+  ASSERT_TRUE(TuningCaller(*this, 2, 1000).Run(OpenFor(2)).ok());
+  EXPECT_EQ(workers[0]->stops, 0);
+  ASSERT_TRUE(TuningCaller(*this, 3, 1001).Run(OpenFor(3)).ok());
+  EXPECT_EQ(workers[0]->stops, 1);
+  ASSERT_TRUE(TuningCaller(*this, 3, 1001).Run(OpenFor(4)).ok());
+  EXPECT_EQ(workers[0]->stops, 1);
+  ASSERT_TRUE(TuningCaller(*this, 1, 1000).Run(OpenFor(5)).ok());
+  EXPECT_EQ(workers[0]->stops, 2);
+}
+
 TEST_F(TunesTest, ARunTimeoutKillsTheWorkerToo) {
   Begin();
   tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken, auto*) {
@@ -322,6 +336,21 @@ TEST_F(TunesTest, WaitersAreToldThatTheCardIsAnothers) {
   others = absl::CancelledError("released");
   EXPECT_TRUE(caller.sink().WaitForEnd().ok());
   EXPECT_EQ(caller.result().generation(), 1);
+}
+
+TEST_F(TunesTest, StoppedItTellsWhoWaitsAndWhoComes) {
+  Begin();
+  tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken, auto*) {
+    while (workers[0]->kills == 0) absl::SleepFor(absl::Milliseconds(1));
+    return absl::StatusOr<tuner::v1::Result>(absl::CancelledError("stopped"));
+  };
+  TuningCaller caller(*this, 1);
+  caller.HandOver(OpenFor(16));
+  while (tunes == 0) absl::SleepFor(absl::Milliseconds(1));
+  engine->Stop();
+  EXPECT_TRUE(runner->is_stopped);
+  EXPECT_EQ(caller.sink().WaitForEnd().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(TuningCaller(*this, 2).Run(OpenFor(16)).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(TunesTest, NoWinnerCarriesEveryReason) {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <map>
 
 #include "tests/status_matchers.h"
@@ -24,6 +23,7 @@ class OptionsTest : public ::testing::Test {
     here_.uid = 1000;
     here_.home = "/h/from-passwd";
     here_.program = "/opt/phobos/bin/phobosd";
+    here_.folder = "/w/here";
     here_.cpus = 12;
     here_.memory_bytes = int64_t{64} << 30;
     here_.is_executable = [this](const std::string& path) { return path == executable_; };
@@ -95,8 +95,19 @@ TEST_F(OptionsTest, CompilerBesideOrOnThePath) {
            path == "/usr/bin/phobos-compile";
   };
   EXPECT_EQ(Read({})->options.compiler, "/tree/bazel-bin/compiler/main/phobos-compile");
-  EXPECT_EQ(Read({"--compiler=bin/mine"})->options.compiler,
-            std::filesystem::current_path().string() + "/bin/mine");
+  EXPECT_EQ(Read({"--compiler=bin/mine"})->options.compiler, "/w/here/bin/mine");
+}
+
+TEST_F(OptionsTest, RelativePathsAreOfTheWorkingFolder) {
+  environment_["PHOBOS_SOCKET"] = "run/s";
+  environment_["PHOBOS_KERNEL_CACHE_DIR"] = "./cache";
+  EXPECT_EQ(Read({})->options.socket, "/w/here/run/s");
+  EXPECT_EQ(Read({})->options.cache_dir, "/w/here/cache");
+  EXPECT_EQ(Read({"--socket=../s"})->options.socket, "/w/s");
+  EXPECT_EQ(Read({"--cache-dir", "c"})->options.cache_dir, "/w/here/c");
+  here_.folder = "";  // it was removed
+  EXPECT_THAT(Read({"--socket=/s"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'cache'")));
 }
 
 TEST_F(OptionsTest, EveryFlagSetsItsOption) {
@@ -141,7 +152,6 @@ TEST_F(OptionsTest, BadFlagsAreNamed) {
       {"--devices=gpu", "'gpu'"},
       {"--tie-break=random", "'random'"},
       {"--socket=", "--socket"},
-      {"--socket=relative.sock", "absolute"},
       {"--socket", "--socket"},
       {"--worker=cpu", "--worker-socket"},
   };

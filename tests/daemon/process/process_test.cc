@@ -27,6 +27,7 @@ namespace {
 
 using ::phobos::testing::IsOk;
 using ::phobos::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class ProcessTest : public ::testing::Test {
@@ -169,10 +170,11 @@ TEST_F(ProcessTest, OneDaemonACache) {
   ASSERT_THAT(listener, IsOk());
   auto lock = CacheLock::Take(folder_, served, absl::ZeroDuration());
   ASSERT_THAT(lock, IsOk());
-  EXPECT_EQ(OwnerSocket(folder_), served);
+  EXPECT_EQ(OwnerOf(folder_).pid, getpid());
   EXPECT_THAT(CacheLock::Take(folder_, "/other", absl::Seconds(5)),
-              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(served)));
-  EXPECT_EQ(OwnerSocket(folder_), served);
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       AllOf(HasSubstr(served), HasSubstr(absl::StrCat("kill ", getpid())))));
+  EXPECT_EQ(OwnerOf(folder_).socket, served);
 }
 
 TEST_F(ProcessTest, ADyingDaemonsLockIsWaitedFor) {
@@ -187,7 +189,7 @@ TEST_F(ProcessTest, ADyingDaemonsLockIsWaitedFor) {
   const auto taken = CacheLock::Take(folder_, "/new", absl::Seconds(20));
   dying.join();
   EXPECT_THAT(taken, IsOk());
-  EXPECT_EQ(OwnerSocket(folder_), "/new");
+  EXPECT_EQ(OwnerOf(folder_).socket, "/new");
 }
 
 TEST_F(ProcessTest, ReadyIsOneLine) {

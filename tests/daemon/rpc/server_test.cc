@@ -107,6 +107,49 @@ TEST(Server, RedirectsToTheOwnerOfTheCache) {
   EXPECT_THAT(status.error_message(), HasSubstr("/elsewhere/tuner.sock"));
 }
 
+TEST(Server, AFailureIsTheAnswerToEverything) {
+  Facts facts = SomeFacts();
+  facts.failure = "the compiler cannot be run";
+  const Served served(std::move(facts), nullptr);
+  tuner::v1::HelloResponse response;
+  const grpc::Status hello = Hello(served.Connect(), 1, response);
+  EXPECT_EQ(hello.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(hello.error_message(), HasSubstr("the compiler cannot be run"));
+  grpc::ClientContext context;
+  tuner::v1::GetStatusResponse status;
+  EXPECT_EQ(tuner::v1::AdminService::NewStub(served.Connect())
+                ->GetStatus(&context, {}, &status)
+                .error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+// Whatever the socket's rights let in: a private daemon serves its own user alone.
+TEST(Server, APrivateOneServesItsOwnUserAlone) {
+  engine::EngineFixture house;
+  house.Start();
+  for (const bool is_private : {true, false}) {
+    Facts facts = SomeFacts();
+    facts.is_private = is_private;
+    Served served(std::move(facts), house.engine.get());
+    const auto channel = served.Connect();
+    tuner::v1::HelloResponse response;
+    ASSERT_TRUE(Hello(channel, 1, response).ok());
+    Peer other;
+    other.uid = geteuid() + 1;
+    for (int fd = 0; fd < 1024; ++fd) served.door().peers().Enter(fd, other);
+    const grpc::Status status = Hello(channel, 1, response);
+    EXPECT_EQ(status.error_code(),
+              is_private ? grpc::StatusCode::PERMISSION_DENIED : grpc::StatusCode::OK);
+    if (!is_private) continue;
+    EXPECT_EQ(DetailOf(status).reason(), tuner::v1::ERROR_REASON_NOT_PERMITTED);
+    grpc::ClientContext context;
+    tuner::v1::GetStatusResponse secrets;
+    EXPECT_EQ(
+        tuner::v1::AdminService::NewStub(channel)->GetStatus(&context, {}, &secrets).error_code(),
+        grpc::StatusCode::PERMISSION_DENIED);
+  }
+}
+
 TEST(Server, CountsConnectionsAndRefusesTooMany) {
   engine::EngineFixture house;
   house.Start();

@@ -175,6 +175,16 @@ TEST_F(VerbsTest, MalformedRequestsAreRefusedByField) {
   }
 }
 
+// When a caller has its answer nothing of the call is left: the server may go, and the door with
+// it.
+TEST_F(VerbsTest, AnAnsweredCallIsOver) {
+  for (int n = 1; n <= 300; ++n) {
+    tuner::v1::LookupResponse response;
+    ASSERT_TRUE(Lookup(LookupFor(n), response).ok());
+    ASSERT_EQ(served_->door().calls(), 0) << "after " << n;
+  }
+}
+
 TEST_F(VerbsTest, LargeSourcesAreRefused) {
   tuner::v1::LookupRequest request = LookupFor(16);
   request.mutable_kernel()->set_source_text(std::string((1 << 20) + 1, 'x'));

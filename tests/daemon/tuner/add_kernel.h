@@ -45,8 +45,8 @@ struct AddKernel {
       x[i] = static_cast<float>(i % 1000);
       want[i] = x[i] + 2.0f;
     }
-    arguments =
-        *Arguments::Copy(pool, {{"x", Bytes(x), 16}, {"y", Bytes(y), 16}, {"out", Bytes(out), 64}});
+    arguments = *Arguments::Copy(
+        pool, 1000, {{"x", Bytes(x), 16}, {"y", Bytes(y), 16}, {"out", Bytes(out), 64}});
     (void)arguments->CopyExpected({{"out", Bytes(want), 0}});
   }
 

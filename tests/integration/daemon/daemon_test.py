@@ -84,6 +84,47 @@ class Daemon(unittest.TestCase):
         self.assertEqual(second.wait(20), 0)
         self.assertFalse(os.path.exists(self.socket + "2"))
 
+    def test_a_second_one_by_hand_says_who_has_the_cache(self):
+        first, _ = self.start()
+        done = subprocess.run(self.command(socket=self.socket + "2"), capture_output=True, text=True, timeout=20)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"process id {first.pid} at {self.socket} has the cache {self.cache}", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_relative_paths_are_of_the_working_folder(self):
+        self.socket, self.cache = "s", "here/cache"
+        done = subprocess.run(self.command("--background", "--idle-exit=1s"), capture_output=True, text=True,
+                              timeout=20, cwd=self.folder)
+        self.socket = os.path.join(self.folder, "s")
+        self.assertEqual((done.returncode, done.stdout), (0, f"ready {self.socket}\n"))
+        self.assertIn(os.path.join(self.folder, "here/cache").encode(), hello(self.socket))
+        self.wait_until(lambda: not os.path.exists(self.socket))
+
+    def break_compiler(self):
+        with open(self.compiler, "w") as file:
+            file.write("#!/bin/sh\necho 'no such back end' >&2\nsleep 0.5\nexit 3\n")
+
+    def test_nobody_connects_before_the_compiler_works(self):
+        self.break_compiler()
+        starter = subprocess.Popen(self.command("--background"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        while starter.poll() is None:
+            self.assertFalse(os.path.exists(self.socket))
+            time.sleep(0.01)
+        out, err = starter.communicate()
+        self.assertEqual((starter.returncode, out), (1, ""))
+        self.assertRegex(err, "^error the compiler cannot be run .*exit status 3")
+
+    def test_an_activated_one_answers_with_why_it_cannot_serve(self):
+        self.break_compiler()
+        path = os.path.join(self.folder, "activated")
+        self.activated(self.listener(path), self.socket)
+        with self.assertRaises(grpc.RpcError) as caught:
+            hello(path)
+        self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+        self.assertRegex(caught.exception.details(), "cannot serve: the compiler cannot be run")
+        self.assertEqual(self.started[-1].wait(timeout=20), 1)
+
     def test_it_goes_to_the_background(self):
         done = subprocess.run(self.command("--background", "--idle-exit=1s"), capture_output=True, text=True, timeout=20)
         self.assertEqual((done.returncode, done.stdout), (0, f"ready {self.socket}\n"))
