@@ -113,7 +113,7 @@ class Daemon(unittest.TestCase):
             time.sleep(0.01)
         out, err = starter.communicate()
         self.assertEqual((starter.returncode, out), (1, ""))
-        self.assertRegex(err, "^error the compiler cannot be run .*exit status 3")
+        self.assertRegex(err, "(?m)^error the compiler cannot be run .*exit status 3")
 
     def test_an_activated_one_answers_with_why_it_cannot_serve(self):
         self.break_compiler()

@@ -31,11 +31,23 @@ wait
 def children(pid):
     """Process ids of all descendants."""
     found = []
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/children") as file:
-            for child in file.read().split():
-                found += [int(child), *children(int(child))]
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                for child in map(int, file.read().split()):
+                    found += [child, *children(child)]
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # it, or a thread of it, has just ended
     return found
+
+
+def is_sleeping(pid):
+    """Whether it is the child of SLOW."""
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read().startswith("sleep")
+    except FileNotFoundError:
+        return False
 
 
 def is_alive(pid):
@@ -76,6 +88,12 @@ class ShutdownTest(unittest.TestCase):
         self.assertTrue(tuner.wait_until(lambda: self.tuner.status()["workers"][0]["state"] == "timing"))
         self.end()
 
+    def test_while_a_source_is_described(self):
+        self.begin()
+        self.assertTrue(tuner.wait_until(lambda: len(children(self.tuner.daemon.pid)) >= 2))
+        self.tuner.stop(signal.SIGTERM)
+        self.assertEqual(self.tuner.daemon.returncode, 0)
+
     def test_while_compilers_run(self):
         folder = os.path.dirname(tuner.found("PHOBOS_COMPILER", ""))
         os.environ["REAL_COMPILER"] = os.path.join(folder, "phobos-compile")
@@ -85,7 +103,7 @@ class ShutdownTest(unittest.TestCase):
         os.chmod(slow, 0o755)
         self.addCleanup(os.unlink, slow)
         self.begin(f"--compiler={slow}")
-        self.assertTrue(tuner.wait_until(lambda: len(children(self.tuner.daemon.pid)) >= 2))
+        self.assertTrue(tuner.wait_until(lambda: any(map(is_sleeping, children(self.tuner.daemon.pid)))))
         self.end()
 
 
