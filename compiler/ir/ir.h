@@ -181,6 +181,7 @@ struct Function {
   int32_t loop_count = 0;
   int32_t index_bits = 64;
   int32_t threads = 256;
+  int32_t min_blocks = 0;  // of @ph.launch: that many at a time on a multiprocessor; 0: as it comes
   // Bit 0 x, 1 y, 2 z. A launch has one block in every dimension that is not set, whatever the body
   // reads: the source's other variants count too.
   int32_t grid_dims_used = 7;

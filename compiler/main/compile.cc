@@ -7,9 +7,9 @@
 #include <atomic>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "base/concat.h"
-#include "base/digest.h"
 #include "base/status_macros.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
@@ -42,11 +42,6 @@ absl::StatusOr<ir::Function> RunPasses(ir::Function function) {
   return function;
 }
 
-absl::StatusOr<host::Artifact> GenerateCode(ir::Function function, const host::Chip& chip) {
-  ASSIGN_OR_RETURN(const ir::Function final, RunPasses(std::move(function)));
-  return host::Compile(final, chip);
-}
-
 v1::RaceVerdict VerdictOf(race::Verdict verdict) {
   switch (verdict) {
     case race::Verdict::kRaceFree:
@@ -69,17 +64,13 @@ void Fail(const absl::Status& status, v1::Variant* variant) {
 }
 
 // Errors: those of the disk alone.
-absl::Status StoreArtifact(const Compilation& compilation, const host::Artifact& compiled,
-                           v1::Variant* variant) {
-  v1::Artifact* artifact = variant->mutable_artifact();
-  artifact->set_file(Concat(compilation.kernel.name, ".", variant->index(), ".so"));
-  artifact->set_digest(Sha256Hex(compiled.shared_object));
-  artifact->set_entry(compiled.entry);
-  artifact->set_scratch_bytes(compiled.scratch_bytes);
-  artifact->set_size_bytes(static_cast<int64_t>(compiled.shared_object.size()));
-  for (const std::string& feature : compilation.chip.features) artifact->add_cpu_features(feature);
+absl::Status StoreArtifact(const Compilation& compilation, Code code, v1::Variant* variant) {
+  const bool is_host = std::holds_alternative<host::Chip>(compilation.chip);
+  code.artifact.set_file(is_host ? Concat(compilation.kernel.name, ".", variant->index(), ".so")
+                                 : Concat(code.artifact.digest(), ".ptx"));
+  *variant->mutable_artifact() = std::move(code.artifact);
   if (compilation.out.empty()) return absl::OkStatus();
-  return WriteFile(compilation.out, artifact->file(), compiled.shared_object);
+  return WriteFile(compilation.out, variant->artifact().file(), code.bytes);
 }
 
 absl::Status CompileInto(const Compilation& compilation, const sema::Settings& settings,
@@ -105,14 +96,15 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
       return absl::OkStatus();
     }
   }
-  const absl::StatusOr<host::Artifact> artifact =
-      GenerateCode(*std::move(function), compilation.chip);
-  if (!artifact.ok()) {
-    Fail(artifact.status(), variant);
+  function = RunPasses(*std::move(function));
+  absl::StatusOr<Code> code =
+      function.ok() ? GenerateCode(*function, compilation.chip) : function.status();
+  if (!code.ok()) {
+    Fail(code.status(), variant);
     return absl::OkStatus();
   }
   variant->set_status(v1::VARIANT_STATUS_COMPILED);
-  return StoreArtifact(compilation, *artifact, variant);
+  return StoreArtifact(compilation, *std::move(code), variant);
 }
 
 absl::StatusOr<v1::Variant> CompileOne(const Compilation& compilation, int64_t index) {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "compiler/codegen/host/host.h"
+#include "compiler/main/backend.h"
 #include "compiler/sema/kernel.h"
 #include "compiler/syntax/ast.h"
 #include "compiler/syntax/source.h"
@@ -24,7 +24,7 @@ struct Compilation {
   const Source& source;
   const ast::Module& module;
   const sema::Kernel& kernel;
-  host::Chip chip;
+  Chip chip;
   bool check_races = false;
   std::string out;  // folder that exists; empty: artifacts are thrown away
   int jobs = 1;

@@ -10,7 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "base/concat.h"
-#include "compiler/codegen/host/host.h"
+#include "compiler/main/backend.h"
 
 namespace phobos::compiler {
 namespace {
@@ -57,7 +57,7 @@ std::string CompilerFingerprint() {
   dl_iterate_phdr(FindBuildId, &build_id);
   const std::string build =
       build_id.empty() ? "unknown" : absl::BytesToHexString(build_id.substr(0, kBuildIdBytes));
-  return Concat("phobos-compile ", kVersion, " (", host::Fingerprint(), ", build ", build, ")");
+  return Concat("phobos-compile ", kVersion, " (", BackendFingerprint(), ", build ", build, ")");
 }
 
 }  // namespace phobos::compiler

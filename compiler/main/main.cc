@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
-#include "compiler/codegen/host/host.h"
+#include "compiler/main/backend.h"
 #include "compiler/main/compile.h"
 #include "compiler/main/fingerprint.h"
 #include "compiler/main/options.h"
@@ -78,7 +78,7 @@ absl::StatusOr<v1::Manifest> Compile(const Compilation& compilation,
   v1::Manifest manifest;
   manifest.set_format(kManifestFormat);
   manifest.set_compiler_fingerprint(CompilerFingerprint());
-  manifest.set_chip(compilation.chip.name);
+  manifest.set_chip(NameOf(compilation.chip));
   *manifest.mutable_description() = Describe(compilation.source, compilation.kernel);
   for (v1::Variant& variant : variants) *manifest.add_variants() = std::move(variant);
   manifest.set_races_checked(compilation.check_races);
@@ -115,14 +115,6 @@ int PrintVariants(const Compilation& compilation, const std::vector<int64_t>& in
   return kDone;
 }
 
-absl::StatusOr<host::Chip> ChipNamed(const std::string& name) {
-  if (name.rfind("sm_", 0) == 0) {
-    return absl::InvalidArgumentError(
-        Concat("--chip ", name, ": this build compiles for the host only; write --chip native"));
-  }
-  return host::ResolveChip(name);
-}
-
 int RunOnFile(const Options& options) {
   absl::StatusOr<std::string> text = ReadFile(options.file);
   if (!text.ok()) return Complain(text.status(), kUsage);
@@ -141,7 +133,7 @@ int RunOnFile(const Options& options) {
     return PrintDescription(options, source, **kernel);
   const absl::StatusOr<std::vector<int64_t>> indexes = SelectVariants(**kernel, options);
   if (!indexes.ok()) return Complain(indexes.status(), kUsage);
-  absl::StatusOr<host::Chip> chip = ChipNamed(options.chip);
+  absl::StatusOr<Chip> chip = ResolveChip(options.chip);
   if (!chip.ok()) return Complain(chip.status(), kUsage);
   const int cpus = static_cast<int>(std::thread::hardware_concurrency());
   const Compilation compilation{source,

@@ -27,6 +27,7 @@ ir::Function Start(const Source& source, const Kernel& kernel, const Settings& s
   }
   function.index_bits = static_cast<int32_t>(IndexBitsFor(kernel, settings));
   function.threads = static_cast<int32_t>(ThreadsFor(kernel, settings));
+  function.min_blocks = static_cast<int32_t>(kernel.min_blocks);
   function.grid_dims_used = kernel.grid_dims_used;
   function.fast_math = kernel.fast_math;
   return function;

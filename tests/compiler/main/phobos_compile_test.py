@@ -151,7 +151,7 @@ class PhobosCompile(unittest.TestCase):
     def test_a_wrong_command_line_is_2(self):
         path = self.write(ADD)
         for arguments in ([], [path, "--nonsense"], [path, "--kernel", "other"], [path, "--set", "BLOCK=3"],
-                          [path, "--variants", "0-99"], [path, "--chip", "sm_90"], [path, "--chip", "pdp11"],
+                          [path, "--variants", "0-99"], [path, "--chip", "sm_70"], [path, "--chip", "pdp11"],
                           [os.path.join(self.folder, "none.py")], [self.folder]):
             done = self.run_compiler(*arguments)
             self.assertEqual(done.returncode, 2, arguments)

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/nvptx/kernel.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/kernel/body.h"
+#include "compiler/codegen/kernel/held_memory.h"
+#include "compiler/codegen/nvptx/access.h"
+#include "compiler/codegen/nvptx/environment.h"
+#include "compiler/codegen/nvptx/statement.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DIBuilder.h"
+#include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+namespace phobos::compiler::nvptx {
+namespace {
+
+constexpr int64_t kMostGridX = 2147483647;
+constexpr int64_t kMostGridYZ = 65535;
+
+// Tiles and memory of a body, as one thread of the block does them.
+class ThreadMemory : public codegen::MemoryEmitter {
+ public:
+  // `shared` is the block's shared memory, null where it has none.
+  ThreadMemory(Environment& environment, llvm::GlobalVariable* shared)
+      : env_(environment), shared_(shared) {}
+
+  void EmitTileStatement(const ir::Op& op) override {
+    const Statement& statement = env_.plan.statements.at(&op);
+    if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(statement);
+    if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(statement);
+    Wait(op);
+    EmitStatement(env_, statement);
+  }
+  llvm::Value* LoadScalar(const ir::Op& op) override {
+    Wait(op);
+    Access access(env_, op);
+    access.PrepareRanges();
+    return access.Load(Place(), /*is_tested=*/false, {}, Optional(op.operands[1]),
+                       Optional(op.operands[0]))[0];
+  }
+  void StoreScalar(const ir::Op& op) override {
+    Wait(op);
+    llvm::Value* is_first = env_.builder.CreateIsNull(env_.thread);
+    Access access(env_, op);
+    env_.Branch(
+        env_.And(is_first, access.IsInside(Place())),
+        [&] {
+          access.Store(Place(), {}, Optional(op.operands[1]), {env_.scalars[op.operands[0]]});
+        },
+        [] {});
+  }
+
+ private:
+  void Wait(const ir::Op& op) const {
+    if (env_.plan.waits.count(&op) == 0) return;
+    env_.builder.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+  }
+  llvm::Value* AddressOf(const Statement& statement) const {
+    const auto shared = env_.plan.shared.offsets.find(statement.op);
+    llvm::IRBuilder<>& b = env_.builder;
+    if (shared != env_.plan.shared.offsets.end()) {
+      return b.CreateConstGEP1_64(b.getInt8Ty(), shared_, static_cast<uint64_t>(shared->second));
+    }
+    const ir::Type& type = codegen::StoredType(env_.function, *statement.op);
+    llvm::Type* element = codegen::MemoryType(b.getContext(), type.dtype);
+    return env_.Slot(
+        llvm::ArrayType::get(element, static_cast<uint64_t>(statement.layout.thread_elements())));
+  }
+  Fragment Optional(ir::ValueId value) const {
+    return value == ir::kNoValue ? Fragment() : Fragment{env_.scalars[value]};
+  }
+
+  Environment& env_;
+  llvm::GlobalVariable* const shared_;
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const ir::Function& function, const Plan& plan, llvm::Module& module)
+      : function_(function),
+        builder_(module.getContext()),
+        env_(function, builder_, plan),
+        plan_(plan),
+        module_(module) {}
+
+  void Emit();
+
+ private:
+  llvm::Function* MakeEntry();
+  void Annotate(llvm::Function* entry, const char* name, int64_t value);
+  void AddLines(llvm::Function* entry);
+  llvm::Value* ReadRegister(llvm::Intrinsic::ID id, int64_t least, int64_t most);
+  void ReadLaunch(llvm::Function* entry);
+  llvm::GlobalVariable* MakeShared();
+
+  const ir::Function& function_;
+  llvm::IRBuilder<> builder_;
+  Environment env_;
+  const Plan& plan_;
+  llvm::Module& module_;
+};
+
+void KernelEmitter::Emit() {
+  llvm::Function* entry = MakeEntry();
+  builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", entry));
+  AddLines(entry);
+  ReadLaunch(entry);
+  ThreadMemory memory(env_, MakeShared());
+  codegen::BodyEmitter body(env_, memory);
+  llvm::BasicBlock* end = env_.NewBlock("end");
+  body.Emit(end);
+  builder_.SetInsertPoint(end);
+  builder_.CreateRetVoid();
+}
+
+llvm::Function* KernelEmitter::MakeEntry() {
+  std::vector<llvm::Type*> types;
+  for (const ir::Param& param : function_.params) {
+    types.push_back(param.is_tensor ? static_cast<llvm::Type*>(builder_.getPtrTy(kGlobalSpace))
+                                    : builder_.getInt64Ty());
+  }
+  types.resize(types.size() + function_.extents.size(), builder_.getInt64Ty());
+  llvm::Function* entry = llvm::Function::Create(
+      llvm::FunctionType::get(builder_.getVoidTy(), types, /*isVarArg=*/false),
+      llvm::Function::ExternalLinkage, codegen::EntryName(function_), module_);
+  entry->addFnAttr(llvm::Attribute::NoUnwind);
+  for (size_t i = 0; i < function_.params.size(); ++i) {
+    const ir::Param& param = function_.params[i];
+    if (!param.is_tensor) continue;
+    // A tensor that is written overlaps no other one. But where threads wait for each other, LLVM
+    // must not think that nobody else writes it.
+    if (!param.is_written || plan_.waits.empty()) {
+      entry->addParamAttr(static_cast<unsigned>(i), llvm::Attribute::NoAlias);
+    }
+  }
+  Annotate(entry, "kernel", 1);
+  Annotate(entry, "maxntidx", function_.threads);
+  if (function_.min_blocks > 0) Annotate(entry, "minctasm", function_.min_blocks);
+  return entry;
+}
+
+void KernelEmitter::Annotate(llvm::Function* entry, const char* name, int64_t value) {
+  llvm::LLVMContext& context = module_.getContext();
+  module_.getOrInsertNamedMetadata("nvvm.annotations")
+      ->addOperand(llvm::MDNode::get(
+          context,
+          {llvm::ValueAsMetadata::get(entry), llvm::MDString::get(context, name),
+           llvm::ConstantAsMetadata::get(builder_.getInt32(static_cast<uint32_t>(value)))}));
+}
+
+// The file and line of each instruction, for profilers and the chip's error reports.
+void KernelEmitter::AddLines(llvm::Function* entry) {
+  llvm::DIBuilder lines(module_);
+  llvm::DIFile* file = lines.createFile(function_.file_name, "");
+  lines.createCompileUnit(llvm::dwarf::DW_LANG_Python, file, "phobos-compile",
+                          /*isOptimized=*/true, "", 0, "",
+                          llvm::DICompileUnit::DebugDirectivesOnly);
+  llvm::DISubroutineType* type = lines.createSubroutineType(lines.getOrCreateTypeArray({}));
+  llvm::DISubprogram* scope =
+      lines.createFunction(file, function_.name, entry->getName(), file, 0, type, 0,
+                           llvm::DINode::FlagZero, llvm::DISubprogram::SPFlagDefinition);
+  entry->setSubprogram(scope);
+  lines.finalize();
+  module_.addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
+  env_.debug_scope = scope;
+}
+
+llvm::Value* KernelEmitter::ReadRegister(llvm::Intrinsic::ID id, int64_t least, int64_t most) {
+  llvm::CallInst* read = builder_.CreateIntrinsic(id, {}, {});
+  read->addRangeRetAttr(llvm::ConstantRange(llvm::APInt(32, static_cast<uint64_t>(least)),
+                                            llvm::APInt(32, static_cast<uint64_t>(most) + 1)));
+  return read;
+}
+
+void KernelEmitter::ReadLaunch(llvm::Function* entry) {
+  using namespace llvm::Intrinsic;
+  auto slot = [&](size_t i) -> llvm::Value* { return entry->getArg(static_cast<unsigned>(i)); };
+  env_.ReadSlots(slot, slot);
+  env_.thread = ReadRegister(nvvm_read_ptx_sreg_tid_x, 0, function_.threads - 1);
+  constexpr ID kBlock[] = {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y,
+                           nvvm_read_ptx_sreg_ctaid_z};
+  constexpr ID kGrid[] = {nvvm_read_ptx_sreg_nctaid_x, nvvm_read_ptx_sreg_nctaid_y,
+                          nvvm_read_ptx_sreg_nctaid_z};
+  for (int axis = 0; axis < 3; ++axis) {
+    const int64_t most = axis == 0 ? kMostGridX : kMostGridYZ;
+    llvm::Type* i64 = builder_.getInt64Ty();
+    env_.block_id[axis] = builder_.CreateZExt(ReadRegister(kBlock[axis], 0, most - 1), i64);
+    env_.grid[axis] = builder_.CreateZExt(ReadRegister(kGrid[axis], 1, most), i64);
+  }
+}
+
+llvm::GlobalVariable* KernelEmitter::MakeShared() {
+  if (plan_.shared.bytes == 0) return nullptr;
+  auto* type =
+      llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(plan_.shared.bytes));
+  auto* shared =
+      new llvm::GlobalVariable(module_, type, /*isConstant=*/false,
+                               llvm::GlobalValue::InternalLinkage, llvm::PoisonValue::get(type),
+                               "shared", nullptr, llvm::GlobalValue::NotThreadLocal, kSharedSpace);
+  shared->setAlignment(llvm::Align(16));
+  return shared;
+}
+
+}  // namespace
+
+void EmitKernel(const ir::Function& function, const Plan& plan, llvm::Module& module) {
+  KernelEmitter(function, plan, module).Emit();
+}
+
+}  // namespace phobos::compiler::nvptx

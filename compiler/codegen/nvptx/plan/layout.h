@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which thread of a block holds which elements of a tile. Values, any thread.
+#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_PLAN_LAYOUT_H_
+#define PHOBOS_COMPILER_CODEGEN_NVPTX_PLAN_LAYOUT_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace phobos::compiler::nvptx {
+
+// The sides of a tile that are longer than 1: tiles that agree in them have the same elements in
+// the same order.
+std::vector<int64_t> LongSides(const std::vector<int64_t>& shape);
+
+// A tile's elements in row-major order are dealt out in vectors: thread t has the elements
+// (c * threads + t) * vector .. + vector - 1 of turn c = 0, 1, ... A vector never crosses a row.
+struct Layout {
+  int64_t elements = 1;
+  int64_t threads = 1;
+  int64_t vector = 1;  // divides the last long side
+
+  int64_t turn() const { return threads * vector; }  // elements
+  // Turns in which every thread has a vector, and elements behind them.
+  int64_t whole_turns() const { return elements / turn(); }
+  int64_t rest() const { return elements % turn(); }
+  int64_t turns() const { return whole_turns() + (rest() > 0 ? 1 : 0); }
+  // Room for what one thread holds.
+  int64_t thread_elements() const { return turns() * vector; }
+
+  friend bool operator==(const Layout&, const Layout&) = default;
+};
+
+// The widest layout in which a vector of elements of `widest_bytes` is at most 16 bytes. Where
+// there are fewer elements than such vectors times threads, `spread` asks for narrower ones, so
+// that more threads work.
+Layout LayoutOf(const std::vector<int64_t>& shape, int64_t threads, int64_t widest_bytes,
+                bool spread);
+
+}  // namespace phobos::compiler::nvptx
+
+#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_PLAN_LAYOUT_H_

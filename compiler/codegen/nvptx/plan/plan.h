@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is decided about a kernel before its code is emitted: how each tile is dealt out to the
+// threads of a block, where held tiles are, how much is done at a time, where threads wait for each
+// other. Pure, any thread.
+#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_PLAN_PLAN_H_
+#define PHOBOS_COMPILER_CODEGEN_NVPTX_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "compiler/codegen/kernel/held_memory.h"
+#include "compiler/codegen/nvptx/plan/layout.h"
+#include "compiler/ir/ir.h"
+
+namespace phobos::compiler::nvptx {
+
+// A kStore, kStage, kDeclareVar or kWriteVar of a tile.
+struct Statement {
+  const ir::Op* op = nullptr;
+  std::vector<const ir::Op*> loads;  // kLoads of tiles that are done inside it
+  std::vector<const ir::Op*> held;   // kStages and kReadVars of tiles that it reads
+  int cost = 0;                      // passes::Cost of all that it computes
+  Layout layout;
+  // Turns whose elements are computed before any is stored, and copies of a turn in the code;
+  // layout.turns() where there is no loop.
+  int64_t batch = 1;
+  int64_t unroll = 1;
+  // Every way the statement is done deals its elements out by `layout`.
+  bool keeps_layout = false;
+};
+
+struct Plan {
+  std::map<const ir::Op*, Statement> statements;
+  std::set<const ir::Op*> waits;  // statements and scalar accesses before which threads meet
+  // Held tiles that threads pass elements through, in shared memory: by kStage and kDeclareVar. All
+  // others are with the threads that made them.
+  codegen::HeldMemory shared;
+};
+
+// REQUIRES: the function passes ir::Verify and went through passes::Stage. It must outlive the
+// result.
+Plan PlanFor(const ir::Function& function);
+
+}  // namespace phobos::compiler::nvptx
+
+#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_PLAN_PLAN_H_

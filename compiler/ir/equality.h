@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is provably the same without knowing the launch. Pure, any thread.
+#ifndef PHOBOS_COMPILER_IR_EQUALITY_H_
+#define PHOBOS_COMPILER_IR_EQUALITY_H_
+
+#include <vector>
+
+#include "compiler/ir/ir.h"
+
+namespace phobos::compiler::ir {
+
+// The op that makes each value, by ValueId. The function must outlive the result.
+std::vector<const Op*> DefinitionsOf(const Function& function);
+
+// Whether two scalars are the same expression of what does not change inside a block of the grid,
+// loop indices taken as they are at one moment.
+bool AreEqualScalars(const std::vector<const Op*>& definitions, ValueId a, ValueId b);
+
+// Whether element i of the one kLoad or kStore is element i of the other, at one moment. Gathers
+// never are. REQUIRES: both are of one tensor.
+bool AreSameElements(const std::vector<const Op*>& definitions, const Op& a, const Op& b);
+
+}  // namespace phobos::compiler::ir
+
+#endif  // PHOBOS_COMPILER_IR_EQUALITY_H_
