@@ -155,7 +155,8 @@ void KernelEmitter::Annotate(llvm::Function* entry, const char* name, int64_t va
 // The file and line of each instruction, for profilers and the chip's error reports.
 void KernelEmitter::AddLines(llvm::Function* entry) {
   llvm::DIBuilder lines(module_);
-  llvm::DIFile* file = lines.createFile(function_.file_name, "");
+  llvm::DIFile* file =
+      lines.createFile(function_.file_name.empty() ? "unnamed" : function_.file_name, "");
   lines.createCompileUnit(llvm::dwarf::DW_LANG_Python, file, "phobos-compile",
                           /*isOptimized=*/true, "", 0, "",
                           llvm::DICompileUnit::DebugDirectivesOnly);
@@ -177,14 +178,15 @@ llvm::Value* KernelEmitter::ReadRegister(llvm::Intrinsic::ID id, int64_t least, 
 }
 
 void KernelEmitter::ReadLaunch(llvm::Function* entry) {
-  using namespace llvm::Intrinsic;
   auto slot = [&](size_t i) -> llvm::Value* { return entry->getArg(static_cast<unsigned>(i)); };
   env_.ReadSlots(slot, slot);
-  env_.thread = ReadRegister(nvvm_read_ptx_sreg_tid_x, 0, function_.threads - 1);
-  constexpr ID kBlock[] = {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y,
-                           nvvm_read_ptx_sreg_ctaid_z};
-  constexpr ID kGrid[] = {nvvm_read_ptx_sreg_nctaid_x, nvvm_read_ptx_sreg_nctaid_y,
-                          nvvm_read_ptx_sreg_nctaid_z};
+  env_.thread = ReadRegister(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, 0, function_.threads - 1);
+  constexpr llvm::Intrinsic::ID kBlock[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x,
+                                            llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y,
+                                            llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z};
+  constexpr llvm::Intrinsic::ID kGrid[] = {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x,
+                                           llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_y,
+                                           llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_z};
   for (int axis = 0; axis < 3; ++axis) {
     const int64_t most = axis == 0 ? kMostGridX : kMostGridYZ;
     llvm::Type* i64 = builder_.getInt64Ty();

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/verifier.h"
+#include "tests/compiler/codegen/emulated.h"
 
 namespace phobos::compiler::testing {
 namespace {
@@ -82,13 +83,15 @@ absl::StatusOr<std::unique_ptr<Compiled>> Compiled::Make(const ir::Function& fun
 
 Compiled::~Compiled() { dlclose(library_); }
 
-absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Against against) const {
-  std::vector<std::unique_ptr<GuardedBytes>> tensors(function_.params.size());
+absl::StatusOr<std::vector<Argument>> RunGuarded(
+    const ir::Function& function, const Launch& launch, Against against,
+    const std::function<absl::Status(const uint64_t*)>& run) {
+  std::vector<std::unique_ptr<GuardedBytes>> tensors(function.params.size());
   std::vector<uint64_t> slots;
-  for (size_t p = 0; p < function_.params.size(); ++p) {
+  for (size_t p = 0; p < function.params.size(); ++p) {
     const Argument& argument = launch.arguments[p];
-    const size_t bytes = static_cast<size_t>(ir::ByteSize(function_.params[p].dtype));
-    if (!function_.params[p].is_tensor) {
+    const size_t bytes = static_cast<size_t>(ir::ByteSize(function.params[p].dtype));
+    if (!function.params[p].is_tensor) {
       uint64_t bits = 0;
       std::memcpy(&bits, &argument.elements[0], bytes);
       slots.push_back(bits);
@@ -100,23 +103,15 @@ absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Agains
     }
     slots.push_back(reinterpret_cast<uint64_t>(tensors[p]->data()));
   }
-  for (int64_t extent : ExtentsOf(function_, launch)) slots.push_back(extent);
-
-  const size_t scratch_bytes = static_cast<size_t>(artifact_.scratch_bytes);
-  GuardedBytes scratch(scratch_bytes, Against::kPageAfter);
-  if (scratch_bytes % 64 != 0) return absl::InternalError("scratch_bytes is no multiple of 64");
-  const int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
-  for (int64_t first = 0; first < blocks; first += 3) {
-    entry_(slots.data(), launch.grid.data(), first, std::min(first + 3, blocks), scratch.data());
-  }
+  for (int64_t extent : ExtentsOf(function, launch)) slots.push_back(extent);
+  RETURN_IF_ERROR(run(slots.data()));
 
   std::vector<Argument> result = launch.arguments;
-  if (!scratch.IsIntactAround()) return absl::InternalError("wrote beside the scratch memory");
-  for (size_t p = 0; p < function_.params.size(); ++p) {
+  for (size_t p = 0; p < function.params.size(); ++p) {
     if (tensors[p] == nullptr) continue;
-    const ir::DType dtype = function_.params[p].dtype;
+    const ir::DType dtype = function.params[p].dtype;
     if (!tensors[p]->IsIntactAround()) {
-      return absl::InternalError(absl::StrCat("wrote beside ", function_.params[p].name));
+      return absl::InternalError(absl::StrCat("wrote beside ", function.params[p].name));
     }
     const size_t bytes = static_cast<size_t>(ir::ByteSize(dtype));
     for (size_t i = 0; i < result[p].elements.size(); ++i) {
@@ -128,10 +123,53 @@ absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Agains
   return result;
 }
 
+absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Against against) const {
+  const size_t scratch_bytes = static_cast<size_t>(artifact_.scratch_bytes);
+  if (scratch_bytes % 64 != 0) return absl::InternalError("scratch_bytes is no multiple of 64");
+  return RunGuarded(function_, launch, against, [&](const uint64_t* slots) {
+    GuardedBytes scratch(scratch_bytes, Against::kPageAfter);
+    const int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+    for (int64_t first = 0; first < blocks; first += 3) {
+      entry_(slots, launch.grid.data(), first, std::min(first + 3, blocks), scratch.data());
+    }
+    return scratch.IsIntactAround() ? absl::OkStatus()
+                                    : absl::InternalError("wrote beside the scratch memory");
+  });
+}
+
 void Compiled::RunRaw(const uint64_t* slots, int64_t blocks) const {
   const int64_t grid[] = {blocks, 1, 1};
   entry_(slots, grid, 0, blocks, nullptr);
 }
+
+namespace {
+
+// A number of which a tile's elements are seldom a multiple; in the long tier, several.
+std::vector<int32_t> ThreadsUnderTest() {
+  if (getenv("PHOBOS_TEST_EVERY_CHIP") != nullptr) return {32, 96, 256};
+  return {64};
+}
+
+// Where `got` is not what `want` is; what `name` got it by is said in front.
+std::string Compare(const ir::Function& function, const std::string& name,
+                    const absl::StatusOr<std::vector<Argument>>& got,
+                    const std::vector<Argument>& want) {
+  if (!got.ok()) return absl::StrCat(name, ": ", got.status().ToString(), "\n");
+  std::string text;
+  for (size_t p = 0; p < want.size(); ++p) {
+    const ir::DType dtype = function.params[p].dtype;
+    for (size_t i = 0; i < want[p].elements.size() && text.size() < 2000; ++i) {
+      const Bits g = (*got)[p].elements[i];
+      const Bits w = want[p].elements[i];
+      if (g == w || (IsNan(dtype, g) && IsNan(dtype, w))) continue;
+      absl::StrAppend(&text, name, ": ", function.params[p].name, "[", i, "] is 0x", absl::Hex(g),
+                      ", want 0x", absl::Hex(w), "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string Differences(const ir::Function& function, const Launch& launch) {
   const std::vector<Argument> want = Interpret(function, launch);
@@ -140,19 +178,15 @@ std::string Differences(const ir::Function& function, const Launch& launch) {
     const auto compiled = Compiled::Make(function, chip);
     if (!compiled.ok()) return absl::StrCat(chip.name, ": ", compiled.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      const auto got = (*compiled)->Run(launch, against);
-      if (!got.ok()) return absl::StrCat(chip.name, ": ", got.status().ToString());
-      for (size_t p = 0; p < want.size(); ++p) {
-        const ir::DType dtype = function.params[p].dtype;
-        for (size_t i = 0; i < want[p].elements.size(); ++i) {
-          const Bits g = (*got)[p].elements[i];
-          const Bits w = want[p].elements[i];
-          if (g == w || (IsNan(dtype, g) && IsNan(dtype, w))) continue;
-          absl::StrAppend(&text, chip.name, ": ", function.params[p].name, "[", i, "] is 0x",
-                          absl::Hex(g), ", want 0x", absl::Hex(w), "\n");
-          if (text.size() > 2000) return text;
-        }
-      }
+      text += Compare(function, chip.name, (*compiled)->Run(launch, against), want);
+    }
+  }
+  for (int32_t threads : ThreadsUnderTest()) {
+    const std::string name = absl::StrCat(threads, " threads");
+    const auto emulated = Emulated::Make(function, threads);
+    if (!emulated.ok()) return absl::StrCat(name, ": ", emulated.status().ToString());
+    for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
+      text += Compare(function, name, (*emulated)->Run(launch, against), want);
     }
   }
   return text;

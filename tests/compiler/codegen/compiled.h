@@ -5,6 +5,8 @@
 #ifndef PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
 #define PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +25,12 @@ std::vector<host::Chip> ChipsUnderTest();
 // Where a tensor lies: a write of one byte before or behind it ends the process on one side, and
 // is found on the other.
 enum class Against { kPageAfter, kPageBefore };
+
+// The arguments after `run`, which is given the slots of the ABI, its error if it fails. Internal:
+// bytes beside a tensor have changed.
+absl::StatusOr<std::vector<Argument>> RunGuarded(
+    const ir::Function& function, const Launch& launch, Against against,
+    const std::function<absl::Status(const uint64_t* slots)>& run);
 
 class Compiled {
  public:
@@ -54,8 +62,9 @@ class Compiled {
   const Entry entry_;
 };
 
-// Runs `function` compiled for each chip under test, both placements, and interpreted; an empty
-// text where all agree (a NaN agrees with any NaN), else where they do not.
+// Runs `function` compiled for each chip under test, both placements, as a GPU's threads would run
+// it (emulated.h), and interpreted; an empty text where all agree (a NaN agrees with any NaN), else
+// where they do not.
 std::string Differences(const ir::Function& function, const Launch& launch);
 
 }  // namespace phobos::compiler::testing

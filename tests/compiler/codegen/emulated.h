@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the code that the GPU back end makes on this machine's CPU: the same LLVM IR, made into
+// x86 code in which the chip's special registers and barriers are this class's. The threads of a
+// block run one after the other from barrier to barrier, once in rising and once in falling order,
+// so that a barrier too few shows. For tests; one thread.
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/ir/ir.h"
+#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/reference.h"
+
+namespace phobos::compiler::testing {
+
+class Emulated {
+ public:
+  // Verifies, compiles for blocks of so many threads, and loads.
+  static absl::StatusOr<std::unique_ptr<Emulated>> Make(ir::Function function, int32_t threads);
+  ~Emulated();
+  Emulated(const Emulated&) = delete;
+  Emulated& operator=(const Emulated&) = delete;
+
+  // The arguments after the launch. Internal: bytes beside a tensor have changed, some threads
+  // ended where others wait, or the two orders gave different results.
+  absl::StatusOr<std::vector<Argument>> Run(const Launch& launch, Against against) const;
+
+ private:
+  // What the code asks the chip for; its place is known to the code.
+  struct Chip {
+    int32_t registers[7];  // tid.x, ctaid.x, .y, .z, nctaid.x, .y, .z
+    void (*wait)();
+  };
+  using Entry = void (*)(const uint64_t* slots);
+  Emulated(ir::Function function, void* library, Chip* chip, Entry entry);
+
+  absl::Status RunBlock(const uint64_t* slots, bool is_falling) const;
+
+  const ir::Function function_;
+  void* const library_;
+  Chip* const chip_;
+  const Entry entry_;
+  const std::unique_ptr<char[]> stacks_;  // of the threads of a block
+};
+
+}  // namespace phobos::compiler::testing
+
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
