@@ -144,6 +144,7 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
       return Failure(sink, "the reference");
     };
   }
+  callbacks.reference_only_reads = request.reference_only_reads != 0;
   if (request.progress != nullptr) {
     callbacks.progress = [user, function = request.progress](const phobos::TuneProgress& now) {
       const bool is_known = now.progress.phase != phobos::stub::Phase::kUnspecified;

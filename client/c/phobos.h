@@ -210,7 +210,9 @@ typedef struct phobos_tune_request {
   int32_t no_flush_l2;  // 1: times with warm caches
   int32_t tie_break;    // 0: the daemon's choice; 1: fastest; 2: first within noise
   int32_t force;        // 1: only a Result newer than the last seen here, or the stored one
-  int32_t reserved;
+  // 1: the reference leaves the arguments that it gets as they are. It then works while the daemon
+  // still copies them.
+  int32_t reference_only_reads;
   int64_t queue_timeout_ms;  // 0: the daemon's default, here and below
   int64_t run_timeout_ms;
   int64_t upload_timeout_ms;

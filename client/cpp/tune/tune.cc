@@ -61,6 +61,7 @@ class Conversation {
   TuneProgress progress_;
   std::unique_ptr<stub::TuneCall> call_;
   std::unique_ptr<Upload> upload_;  // while this caller leads
+  std::optional<Status> computed_;  // what the reference said, where it was called already
   bool is_lost_ = false;
   bool heard_ = false;
 };
@@ -156,6 +157,7 @@ const std::vector<Constant>* Conversation::SettingsOf(int32_t variant) const {
 Status Conversation::OnLead(const stub::Lead& lead) {
   progress_.leads = true;
   upload_ = nullptr;  // of an earlier lead
+  computed_ = std::nullopt;
   StatusOr<std::unique_ptr<Upload>> upload = Upload::Begin(spec_, call_->segments(), lead);
   if (!upload.ok()) return upload.status();
   stub::TuneRequest request;
@@ -182,7 +184,9 @@ Status Conversation::OnLead(const stub::Lead& lead) {
   args.buffers = *std::move(buffers);
   upload_ = *std::move(upload);
   call_->Send(request);
-  return Status();
+  if (!spec_.callbacks.reference_only_reads) return Status();
+  computed_ = upload_->CallReference();
+  return patience_.IsInterrupted() ? Cancelled() : Status();
 }
 
 Status Conversation::OnArgsOwned() {
@@ -190,8 +194,10 @@ Status Conversation::OnArgsOwned() {
     return Status(Code::kInternal, "the daemon took over arguments that were not sent");
   }
   if (patience_.IsInterrupted()) return Cancelled();
+  if (!computed_.has_value()) computed_ = upload_->CallReference();
+  if (!computed_->ok()) return OnReferenceFailed(*computed_);
   StatusOr<stub::Expected> expected =
-      upload_->CallReference([this] { return patience_.IsInterrupted(); });
+      upload_->Answers([this] { return patience_.IsInterrupted(); });
   if (!expected.ok()) return OnReferenceFailed(expected.status());
   stub::TuneRequest request;
   request.expected = *std::move(expected);

@@ -51,6 +51,9 @@ struct TuneCallbacks {
   // Computes what the kernel should, or fails. May be called twice. Empty: this caller only
   // follows.
   std::function<Status(ReferenceCall& call)> reference;
+  // The reference leaves the arguments' copies as they are: it works beside the daemon that takes
+  // its own from them, not after it.
+  bool reference_only_reads = false;
   // Called at least every 200 ms but while the reference runs. True: cancel. May be empty.
   std::function<bool(const TuneProgress& progress)> progress;
 };

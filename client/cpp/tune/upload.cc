@@ -100,8 +100,7 @@ StatusOr<std::vector<stub::BufferRef>> Upload::CopyArguments(
   return refs;
 }
 
-StatusOr<stub::Expected> Upload::CallReference(const std::function<bool()>& interrupted) {
-  if (Status status = RunReference(); !status.ok()) return status;
+StatusOr<stub::Expected> Upload::Answers(const std::function<bool()>& interrupted) {
   stub::Expected expected;
   const std::vector<size_t> holding = HoldingTheAnswer();
   std::vector<std::vector<std::byte>> wrong;
@@ -121,7 +120,7 @@ StatusOr<stub::Expected> Upload::CallReference(const std::function<bool()>& inte
       }
     };
     overwrite();
-    if (Status status = RunReference(); !status.ok()) return status;
+    if (Status status = CallReference(); !status.ok()) return status;
     overwrite();  // what the reference made of them is not what a variant shall start from
     for (const stub::BufferRef& ref : *refs) {
       for (const size_t i : holding) {
@@ -143,7 +142,7 @@ StatusOr<stub::Expected> Upload::CallReference(const std::function<bool()>& inte
   return expected;
 }
 
-Status Upload::RunReference() {
+Status Upload::CallReference() {
   for (Place& place : places_) place.is_set = false;
   scalars_ = spec_.values;
   set_error_ = Status();

@@ -32,10 +32,15 @@ class Upload : private ReferenceCall {
   // tensors; Cancelled.
   StatusOr<std::vector<stub::BufferRef>> CopyArguments(const std::function<bool()>& interrupted);
 
-  // Calls the reference on the copies. Where a tensor that the kernel only writes holds the answer
-  // already, overwrites it and calls the reference again. Only after the daemon owns copies of its
-  // own. InvalidArgument: the answer is not one a written tensor; else what the reference says.
-  StatusOr<stub::Expected> CallReference(const std::function<bool()>& interrupted);
+  // Calls the reference on the copies: after the daemon owns copies of its own, or before where the
+  // reference only reads. InvalidArgument: the answer is not one a written tensor; else what the
+  // reference says.
+  Status CallReference();
+
+  // What to tell the daemon. Where a tensor that the kernel only writes holds the answer already,
+  // overwrites it and calls the reference again. REQUIRES: CallReference() gave OK, and the daemon
+  // owns copies of its own. Errors: as CallReference.
+  StatusOr<stub::Expected> Answers(const std::function<bool()>& interrupted);
 
  private:
   struct Place {
@@ -50,7 +55,6 @@ class Upload : private ReferenceCall {
 
   Status Map();
   Status PlaceTensors();
-  Status RunReference();
   std::vector<size_t> HoldingTheAnswer() const;
 
   const KernelDescription& description() const override { return *spec_.description; }

@@ -108,6 +108,7 @@ class Tuning:
             request.atol = ctypes.pointer(ctypes.c_double(options.atol))
         request.no_flush_l2 = not options.flush_l2
         request.force = bool(options.force)
+        request.reference_only_reads = 1  # it gets copies of its own
 
     @property
     def extents(self):
@@ -142,6 +143,9 @@ class Tuning:
             text, remedy = raised.message, raised.remedy
         else:
             text, remedy = f"the reference raised {type(raised).__name__}: {raised}", ""
+            if isinstance(raised, TypeError) and "argument" in str(raised):
+                names = ", ".join(self._description.signature.names)
+                remedy = f"It is called with the arguments of a launch, by position: ({names})."
         return ReferenceFailedError(
             text,
             kernel=error.kernel or self._description.kernel,

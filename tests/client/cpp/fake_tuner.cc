@@ -286,6 +286,7 @@ grpc::Status FakeTuner::Lead(Context*, TuneStream* stream, const proto::Open& op
     const std::lock_guard<std::mutex> lock(mutex_);
     args_ = request.args();
   }
+  if (during_copy) during_copy();
   event.mutable_args_owned();
   stream->Write(event);
   if (!stream->Read(&request)) return grpc::Status(grpc::StatusCode::CANCELLED, "left");

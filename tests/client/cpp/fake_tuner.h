@@ -36,6 +36,8 @@ class FakeTuner {
 
   // What a finished tune makes the winner.
   std::atomic<int> winner = 1;
+  // Called between Args and ArgsOwned: the time of the daemon's own copying.
+  std::function<void()> during_copy;
   // Asked between ArgsOwned and the Result; a status that is not OK ends the tune.
   std::function<grpc::Status(grpc::ServerContext*, TuneStream*)> during_tune;
   // Sent with a Hit, as if the winner was not admissible.

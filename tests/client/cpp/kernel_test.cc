@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -429,6 +430,34 @@ TEST_F(KernelTest, AReferenceThatFails) {
   EXPECT_EQ(result.status().detail()->reason, ErrorReason::kReferenceFailed);
   EXPECT_EQ(result.status().detail()->key, "N=1000");
   EXPECT_EQ(tuner_.last_reference_failure(), "ValueError: no such thing");
+}
+
+TEST_F(KernelTest, AReferenceThatOnlyReadsRunsWhileTheDaemonCopies) {
+  for (const bool only_reads : {true, false}) {
+    Arrays a(1000);
+    std::promise<void> called;
+    std::future_status seen_while_copying = std::future_status::deferred;
+    tuner_.during_copy = [&] {
+      const auto limit = std::chrono::milliseconds(only_reads ? 20000 : 200);
+      seen_while_copying = called.get_future().wait_for(limit);
+    };
+    TuneRequest request;
+    request.extents = {1000};
+    for (const Argument& argument : a.Arguments()) request.values.push_back(argument.bits);
+    request.force = true;
+    request.callbacks.grid = [](int32_t, const std::vector<Constant>&) { return Grid{4, 1, 1}; };
+    request.callbacks.reference_only_reads = only_reads;
+    request.callbacks.reference = [&](ReferenceCall& call) {
+      called.set_value();
+      std::vector<float> sum(1000);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] = a.x[i] + a.y[i];
+      return call.Set("out", sum.data(), sum.size() * sizeof(float));
+    };
+    const StatusOr<Tuned> tuned = Open(false)->plans().Tune(request);
+    ASSERT_TRUE(tuned.ok()) << tuned.status().message();
+    EXPECT_TRUE(seen_while_copying ==
+                (only_reads ? std::future_status::ready : std::future_status::timeout));
+  }
 }
 
 TEST_F(KernelTest, AReferenceWithAWrongAnswerShape) {
