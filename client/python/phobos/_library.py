@@ -281,6 +281,8 @@ def make_exception(code, fields):
     from ._result import Variant
 
     reason = fields["reason"]
+    if reason in ("", "unspecified"):
+        reason = {INVALID_ARGUMENT: "bad_argument", UNAVAILABLE: "no_daemon"}.get(code, "")
     kinds = {
         "bad_source": _errors.KernelSourceError,
         "unknown_kernel": _errors.KernelSourceError,

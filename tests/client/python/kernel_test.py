@@ -192,12 +192,14 @@ class LaunchTest(Case):
             (14, "", ph.DaemonError), (7, "", ph.DaemonError),
             (8, "out_of_memory", ph.TuneError), (4, "timeout", ph.TuneCancelledError),
             (12, "", ph.UnsupportedError),
-            (9, "", ph.LaunchError), (9, "reference_failed", ph.ReferenceFailedError),
+            (3, "", ph.ArgumentError), (9, "", ph.LaunchError), (9, "reference_failed", ph.ReferenceFailedError),
         ):  # fmt: skip
             fake.fail("prepare", code, reason)
             with self.assertRaises(ph.PhobosError) as caught:
                 make()[blocks](self.x, self.out, 0.5)
             self.assertIs(type(caught.exception), kind, (code, reason))
+            said = {14: "no_daemon", 3: "bad_argument"}.get(code, "")
+            self.assertEqual(caught.exception.reason, reason or said)
 
     def test_a_grid_that_raises_is_the_caller_s_own_exception(self):
         def grid(meta):
