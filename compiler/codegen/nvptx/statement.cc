@@ -16,6 +16,11 @@
 namespace phobos::compiler::nvptx {
 namespace {
 
+// Of statements up to this price, so many elements are under way together where they are done one
+// by one.
+constexpr int kCheap = 8;
+constexpr int64_t kElementBatch = 4;
+
 // One statement, while it is emitted.
 class StatementEmitter {
  public:
@@ -32,13 +37,14 @@ class StatementEmitter {
   void EmitTurns(const Layout& layout, int64_t unroll, bool is_inside);
   void EmitBatch(const Layout& layout, llvm::Value* turn, int64_t count, bool is_inside);
   void EmitRest(const Layout& layout, bool is_inside);
-  void EmitElements(const Place& vector, const Layout& layout, llvm::Value* exists);
+  void EmitElements(const std::vector<Place>& vectors, const Layout& layout, llvm::Value* exists);
 
   Place PlaceAt(const Layout& layout, llvm::Value* turn) const;
   void SetIndices(const Layout& layout, llvm::Value* turn, Place* place) const;
   Place ElementOf(const Place& vector, const Layout& layout, int64_t lane) const;
 
-  void EvaluateAndStore(const Place& place);
+  // What is stored at a place, in code that knows nothing of other places.
+  Fragment Compute(const Place& place);
   void StoreAt(const Place& place, const Fragment& value);
 
   Fragment Evaluate(ir::ValueId value, const Place& place);
@@ -129,7 +135,8 @@ void StatementEmitter::EmitClipped() {
   }
   Layout single = statement_.layout;
   single.vector = 1;
-  EmitTurns(single, 1, /*is_inside=*/false);
+  const int64_t unroll = statement_.cost <= kCheap ? kElementBatch : 1;
+  EmitTurns(single, std::min(unroll, single.turns()), /*is_inside=*/false);
 }
 
 void StatementEmitter::EmitTurns(const Layout& layout, int64_t unroll, bool is_inside) {
@@ -145,28 +152,22 @@ void StatementEmitter::EmitTurns(const Layout& layout, int64_t unroll, bool is_i
   if (layout.rest() > 0) EmitRest(layout, is_inside);
 }
 
-// Turns in which every thread has a vector.
+// Turns in which every thread has a vector. What a few of them store is computed before any of it
+// is stored, so that their loads are under way together.
 void StatementEmitter::EmitBatch(const Layout& layout, llvm::Value* turn, int64_t count,
                                  bool is_inside) {
   std::vector<Place> places;
-  std::vector<Fragment> values;
   for (int64_t i = 0; i < count; ++i) {
-    Place place = PlaceAt(layout, b_.CreateNSWAdd(turn, env_.Int32(i)));
-    place.is_inside = is_inside;
-    if (!is_inside) {
-      EmitElements(place, layout, nullptr);
-      continue;
-    }
-    known_.clear();
-    values.push_back(Evaluate(op_.operands[0], place));
-    places.push_back(std::move(place));
-    if (static_cast<int64_t>(places.size()) < statement_.batch && i + 1 < count) continue;
-    for (size_t done = 0; done < places.size(); ++done) {
-      known_.clear();
-      StoreAt(places[done], values[done]);
-    }
-    places.clear();
-    values.clear();
+    places.push_back(PlaceAt(layout, b_.CreateNSWAdd(turn, env_.Int32(i))));
+    places.back().is_inside = is_inside;
+  }
+  if (!is_inside) return EmitElements(places, layout, nullptr);
+  const auto batch = static_cast<size_t>(statement_.batch);
+  for (size_t first = 0; first < places.size(); first += batch) {
+    const size_t end = std::min(first + batch, places.size());
+    std::vector<Fragment> values;
+    for (size_t i = first; i < end; ++i) values.push_back(Compute(places[i]));
+    for (size_t i = first; i < end; ++i) StoreAt(places[i], values[i - first]);
   }
 }
 
@@ -175,20 +176,38 @@ void StatementEmitter::EmitRest(const Layout& layout, bool is_inside) {
   Place place = PlaceAt(layout, env_.Int32(layout.whole_turns()));
   place.is_inside = is_inside;
   llvm::Value* exists = b_.CreateICmpULT(env_.thread, env_.Int32(layout.rest() / layout.vector));
-  if (!is_inside) return EmitElements(place, layout, exists);
+  if (!is_inside) return EmitElements({place}, layout, exists);
   env_.Branch(
-      exists, [&] { EvaluateAndStore(place); }, [] {});
+      exists, [&] { StoreAt(place, Compute(place)); }, [] {});
 }
 
-// The elements of a vector one by one, each if it exists and would be stored.
-void StatementEmitter::EmitElements(const Place& vector, const Layout& layout,
+// The elements of vectors one by one, each if it exists (null: it does) and would be stored.
+void StatementEmitter::EmitElements(const std::vector<Place>& vectors, const Layout& layout,
                                     llvm::Value* exists) {
-  for (int64_t lane = 0; lane < layout.vector; ++lane) {
-    const Place place = ElementOf(vector, layout, lane);
-    llvm::Value* wanted = exists;
-    if (target_.has_value()) wanted = env_.And(wanted, target_->IsInside(place));
-    env_.Branch(
-        wanted, [&] { EvaluateAndStore(place); }, [] {});
+  std::vector<Place> places;
+  std::vector<llvm::Value*> wanted;
+  for (const Place& vector : vectors) {
+    for (int64_t lane = 0; lane < layout.vector; ++lane) {
+      places.push_back(ElementOf(vector, layout, lane));
+      llvm::Value* inside = target_.has_value() ? target_->IsInside(places.back()) : nullptr;
+      wanted.push_back(env_.And(exists, inside));
+    }
+  }
+  const size_t batch = statement_.cost <= kCheap ? kElementBatch : 1;
+  llvm::Value* nothing = llvm::PoisonValue::get(codegen::ElementType(b_.getContext(), type_.dtype));
+  for (size_t first = 0; first < places.size(); first += batch) {
+    const size_t end = std::min(first + batch, places.size());
+    std::vector<llvm::Value*> values;
+    for (size_t i = first; i < end && batch > 1; ++i) {
+      auto compute = [&] { return Compute(places[i])[0]; };
+      values.push_back(env_.Choose(wanted[i], compute, nothing));
+    }
+    for (size_t i = first; i < end; ++i) {
+      auto store = [&] {
+        StoreAt(places[i], batch > 1 ? Fragment{values[i - first]} : Compute(places[i]));
+      };
+      env_.Branch(wanted[i], store, [] {});
+    }
   }
 }
 
@@ -252,13 +271,14 @@ Place StatementEmitter::ElementOf(const Place& vector, const Layout& layout, int
   return place;
 }
 
-void StatementEmitter::EvaluateAndStore(const Place& place) {
+Fragment StatementEmitter::Compute(const Place& place) {
   known_.clear();
-  StoreAt(place, Evaluate(op_.operands[0], place));
+  return Evaluate(op_.operands[0], place);
 }
 
 void StatementEmitter::StoreAt(const Place& place, const Fragment& value) {
   if (!target_.has_value()) return StoreHeld(place, value);
+  known_.clear();
   const Access::Positions positions = EvaluatePositions(op_, *target_, place);
   target_->Store(place, positions, EvaluateOptional(op_.operands[1], place), value);
 }

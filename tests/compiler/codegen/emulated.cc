@@ -120,11 +120,13 @@ Emulated::Emulated(ir::Function function, void* library, Chip* chip, Entry entry
 
 Emulated::~Emulated() { dlclose(library_); }
 
-absl::StatusOr<std::unique_ptr<Emulated>> Emulated::Make(ir::Function function, int32_t threads) {
+absl::StatusOr<std::unique_ptr<Emulated>> Emulated::Make(ir::Function function, int32_t threads,
+                                                         Barriers barriers) {
   RETURN_IF_ERROR(ir::Verify(function));
   function.threads = threads;
   const ir::Function staged = passes::Stage(function);
-  const nvptx::Plan plan = nvptx::PlanFor(staged);
+  nvptx::Plan plan = nvptx::PlanFor(staged);
+  if (barriers == Barriers::kNone) plan.waits.clear();
   llvm::LLVMContext context;
   llvm::Module module("emulated", context);
   ASSIGN_OR_RETURN(const auto machine, host::MakeMachine("x86-64-v3"));

@@ -20,8 +20,11 @@ namespace phobos::compiler::testing {
 
 class Emulated {
  public:
+  enum class Barriers { kAsPlanned, kNone };
+
   // Verifies, compiles for blocks of so many threads, and loads.
-  static absl::StatusOr<std::unique_ptr<Emulated>> Make(ir::Function function, int32_t threads);
+  static absl::StatusOr<std::unique_ptr<Emulated>> Make(ir::Function function, int32_t threads,
+                                                        Barriers barriers = Barriers::kAsPlanned);
   ~Emulated();
   Emulated(const Emulated&) = delete;
   Emulated& operator=(const Emulated&) = delete;

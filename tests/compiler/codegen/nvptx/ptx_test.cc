@@ -43,7 +43,7 @@ TEST(PtxTest, AddLoadsAndStoresWholeVectors) {
   const std::string ptx = PtxOf(AddOf("f32", 1024));
   EXPECT_EQ(Count(ptx, "ld.global.nc.v4.f32"), 2) << ptx;
   EXPECT_EQ(Count(ptx, "st.global.v4.f32"), 1) << ptx;
-  EXPECT_EQ(Count(ptx, "ld.global"), 4) << "two more, element by element, at the tensor's end";
+  EXPECT_EQ(Count(ptx, "ld.global"), 10) << "and of four elements one by one, at the tensor's end";
   EXPECT_EQ(Count(ptx, "bar.sync"), 0);
   EXPECT_EQ(Count(ptx, ".local"), 0);
   EXPECT_EQ(Count(ptx, ".shared"), 0);
