@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What phobos-compile costs: CPU a variant of the vector add, and 256 variants at two jobs.
 
-    python3 bench/compiler/compile_cost.py [--json FILE] [--times N]
+    python3 bench/compiler/compile_cost.py [--json FILE] [--times N] [--chip NAME]
 
 Each run is a process of its own, race check included, artifacts written. "CPU a variant" is the
 whole process' CPU time over its variants.
@@ -35,14 +35,14 @@ def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32]
 """
 
 
-def compiled(blocks):
+def compiled(blocks, chip):
     """One run over these block sizes: (wall s, CPU s)."""
     compiler = located("PHOBOS_COMPILER", "bazel-bin/compiler/main/phobos-compile")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "add.py")
         with open(path, "w") as file:
             file.write(SOURCE.format(blocks=list(blocks)))
-        command = [compiler, path, "--all-variants", "--check-races", "--jobs=2"]
+        command = [compiler, path, "--all-variants", "--check-races", "--jobs=2", "--chip", chip]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.perf_counter()
         subprocess.run([*command, "--out", folder], check=True, stdout=subprocess.DEVNULL)
@@ -56,6 +56,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--json", help="also write the figures to this file")
     options.add_argument("--times", type=int, default=5)
+    options.add_argument("--chip", default="native")
     chosen = options.parse_args()
     cases = {
         "the requirements' 5": (256, 512, 1024, 2048, 4096),
@@ -64,7 +65,7 @@ def main():
     figures = {}
     print(f"{'variants':24}{'wall ms':>10}{'CPU ms':>10}{'CPU ms a variant':>18}")
     for name, blocks in cases.items():
-        runs = [compiled(blocks) for _ in range(chosen.times)]
+        runs = [compiled(blocks, chosen.chip) for _ in range(chosen.times)]
         wall, cpu = (statistics.median(run[part] for run in runs) for part in (0, 1))
         figures[name] = {"wall_s": wall, "cpu_s": cpu, "variants": len(blocks)}
         print(f"{name:24}{1e3 * wall:10.1f}{1e3 * cpu:10.1f}{1e3 * cpu / len(blocks):18.2f}")

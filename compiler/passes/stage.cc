@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/equality.h"
 #include "compiler/passes/cost.h"
 
 namespace phobos::compiler::passes {
@@ -55,9 +56,9 @@ class Stager {
  public:
   explicit Stager(const ir::Function& function)
       : function_(function),
+        definitions_(ir::DefinitionsOf(function)),
         stores_(function.params.size()),
         var_writes_(function.vars.size()),
-        defined_at_(function.value_count),
         cost_(function.value_count),
         evaluated_at_(function.value_count) {
     Number(function.body, {});
@@ -68,20 +69,17 @@ class Stager {
 
  private:
   void Number(const ir::Block& block, const std::vector<size_t>& loops);
-  bool IsTile(ValueId value) const { return !Definition(value).type.is_scalar(); }
-  const Op& Definition(ValueId value) const { return *places_[defined_at_[value]].op; }
+  bool IsTile(ValueId value) const { return !definitions_[value]->type.is_scalar(); }
 
   bool IsDear(size_t definition, const std::vector<size_t>& evaluations) const;
   bool IsDisturbed(size_t read, size_t evaluation) const;
-  bool AreSameElements(const Op& write, const Op& read) const;
-  bool AreEqualScalars(ValueId a, ValueId b, int depth) const;
 
   const ir::Function& function_;
+  const std::vector<const Op*> definitions_;
   std::vector<Place> places_;
   // Places in order: of kStore by parameter; of kDeclareVar and kWriteVar by variable.
   std::vector<std::vector<size_t>> stores_;
   std::vector<std::vector<size_t>> var_writes_;
-  std::vector<size_t> defined_at_;  // by ValueId
   std::vector<int> cost_;           // by ValueId: of it and all that it is computed from
   std::vector<std::vector<size_t>> evaluated_at_;  // by ValueId: places of statements
 };
@@ -95,7 +93,6 @@ void Stager::Number(const ir::Block& block, const std::vector<size_t>& loops) {
       var_writes_[op.index].push_back(place);
     }
     if (op.result != ir::kNoValue) {
-      defined_at_[op.result] = place;
       int cost = Cost(op);
       if (op.opcode != Opcode::kStage) {
         for (ValueId use : Uses(op)) cost += IsTile(use) ? cost_[use] : 0;
@@ -165,41 +162,7 @@ bool Stager::IsDisturbed(size_t read, size_t evaluation) const {
     if (has_write_between(loops[i], places_[loops[i]].end)) return true;
   }
   return std::binary_search(writes.begin(), writes.end(), evaluation) &&
-         !AreSameElements(*places_[evaluation].op, op);
-}
-
-// Whether element i of what is read is element i of what is written.
-bool Stager::AreSameElements(const Op& write, const Op& read) const {
-  for (size_t d = 0; d < read.subscripts.size(); ++d) {
-    const ir::Subscript& r = read.subscripts[d];
-    const ir::Subscript& w = write.subscripts[d];
-    if (r.kind != w.kind || r.kind == ir::Subscript::Kind::kGather) return false;
-    if (r.kind == ir::Subscript::Kind::kSlice && r.length != w.length) return false;
-    if (!AreEqualScalars(r.position, w.position, /*depth=*/16)) return false;
-  }
-  return true;  // a variable: always whole
-}
-
-// Whether two scalars are the same expression of what does not change inside a block.
-bool Stager::AreEqualScalars(ValueId a, ValueId b, int depth) const {
-  if (a == b) return true;
-  const Op& x = Definition(a);
-  const Op& y = Definition(b);
-  if (depth == 0 || x.opcode != y.opcode || x.type != y.type || x.index != y.index ||
-      x.axis != y.axis || x.constant != y.constant || x.operands.size() != y.operands.size()) {
-    return false;
-  }
-  switch (x.opcode) {
-    case Opcode::kLoad:
-    case Opcode::kReadVar:
-      return false;
-    default:
-      break;
-  }
-  for (size_t i = 0; i < x.operands.size(); ++i) {
-    if (!AreEqualScalars(x.operands[i], y.operands[i], depth - 1)) return false;
-  }
-  return true;
+         !ir::AreSameElements(definitions_, *places_[evaluation].op, op);  // a variable: whole
 }
 
 // Puts a kStage behind each held value and turns its uses to that.
