@@ -80,7 +80,7 @@ class Stager {
   // Places in order: of kStore by parameter; of kDeclareVar and kWriteVar by variable.
   std::vector<std::vector<size_t>> stores_;
   std::vector<std::vector<size_t>> var_writes_;
-  std::vector<int> cost_;           // by ValueId: of it and all that it is computed from
+  std::vector<int> cost_;  // by ValueId: of it and all that it is computed from
   std::vector<std::vector<size_t>> evaluated_at_;  // by ValueId: places of statements
 };
 
