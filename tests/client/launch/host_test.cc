@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/sanitizer.h"
+
 namespace phobos::launch {
 namespace {
 
@@ -191,14 +193,10 @@ TEST(HostPool, LaunchesFromManyThreadsTakeTurns) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PHOBOS_TSAN 1
-#endif
-#endif
-
-#ifndef PHOBOS_TSAN  // Threads after a fork of a threaded process are beyond TSan.
 TEST(HostPool, ForkedChildStartsItsOwnThreads) {
+  if (RunsUnder("tsan")) {
+    GTEST_SKIP() << "threads after a fork of a threaded process are beyond ThreadSanitizer";
+  }
   const auto kernel = LoadKernel("count");
   HostPool pool(4);
   std::atomic<bool> stop = false;
@@ -220,7 +218,6 @@ TEST(HostPool, ForkedChildStartsItsOwnThreads) {
   busy.join();
   EXPECT_TRUE(Count(pool, *kernel, {64, 1, 1}).EachOnce());
 }
-#endif
 
 }  // namespace
 }  // namespace phobos::launch

@@ -7,12 +7,6 @@
 
 #include "daemon/worker/supervisor.h"
 
-// In a build with a sanitizer a kernel that faults should end the process as it does without one:
-// by its signal.
-extern "C" const char* __asan_default_options() { return "handle_segv=0:detect_leaks=0"; }
-extern "C" const char* __tsan_default_options() { return "handle_segv=0"; }
-extern "C" const char* __ubsan_default_options() { return "handle_segv=0"; }
-
 int main(int argc, char** argv) {
   std::string device;
   int socket = -1;
