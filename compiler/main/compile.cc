@@ -1,43 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/main/compile.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <thread>
 #include <utility>
 #include <variant>
 
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/manifest/description.h"
 #include "compiler/manifest/files.h"
-#include "compiler/passes/stage.h"
+#include "compiler/passes/pipeline.h"
 #include "compiler/race/race.h"
 #include "compiler/sema/lower.h"
 
 namespace phobos::compiler {
 namespace {
 
-int64_t ThreadCpuNanoseconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
-}
+constexpr absl::Duration kWatchInterval = absl::Milliseconds(100);
 
 absl::StatusOr<ir::Function> LowerAndVerify(const Compilation& compilation,
                                             const sema::Settings& settings) {
   ASSIGN_OR_RETURN(ir::Function function, sema::Lower(compilation.source, compilation.module,
                                                       compilation.kernel, settings));
-  RETURN_IF_ERROR(ir::Verify(function));
-  return function;
-}
-
-absl::StatusOr<ir::Function> RunPasses(ir::Function function) {
-  function = passes::Stage(std::move(function));
   RETURN_IF_ERROR(ir::Verify(function));
   return function;
 }
@@ -96,9 +86,7 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
       return absl::OkStatus();
     }
   }
-  function = RunPasses(*std::move(function));
-  absl::StatusOr<Code> code =
-      function.ok() ? GenerateCode(*function, compilation.chip) : function.status();
+  absl::StatusOr<Code> code = GenerateCode(*function, compilation.chip);
   if (!code.ok()) {
     Fail(code.status(), variant);
     return absl::OkStatus();
@@ -108,31 +96,45 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
 }
 
 absl::StatusOr<v1::Variant> CompileOne(const Compilation& compilation, int64_t index) {
-  const int64_t begin = ThreadCpuNanoseconds();
+  const int64_t begin = compilation.thread_cpu_ns();
   const sema::Settings settings = compilation.kernel.VariantSettings(index);
   v1::Variant variant;
   variant.set_index(static_cast<int32_t>(index));
   for (v1::Constant& constant : ToProto(settings)) *variant.add_settings() = std::move(constant);
   RETURN_IF_ERROR(CompileInto(compilation, settings, &variant));
-  variant.set_compile_ns(ThreadCpuNanoseconds() - begin);
+  variant.set_compile_ns(compilation.thread_cpu_ns() - begin);
   return variant;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& compilation,
-                                                         const std::vector<int64_t>& indexes) {
+                                                         const std::vector<int64_t>& indexes,
+                                                         const Watch& watch) {
   std::vector<absl::StatusOr<v1::Variant>> outcomes(indexes.size(),
                                                     absl::UnknownError("not compiled"));
   std::atomic<size_t> next = 0;
+  absl::Mutex mutex;
+  size_t done = 0;  // under the mutex
   const auto work = [&] {
-    for (size_t i = next++; i < indexes.size(); i = next++)
+    for (size_t i = next++; i < indexes.size(); i = next++) {
       outcomes[i] = CompileOne(compilation, indexes[i]);
+      const absl::MutexLock lock(&mutex);
+      ++done;
+    }
   };
   const size_t jobs = std::min<size_t>(std::max(compilation.jobs, 1), indexes.size());
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < jobs; ++i) threads.emplace_back(work);
-  work();
+  for (size_t i = 0; i < jobs; ++i) threads.emplace_back(work);
+  const auto all_are_done = [&] { return done == indexes.size(); };
+  bool ends = false;
+  while (!ends) {
+    mutex.Lock();
+    ends = mutex.AwaitWithTimeout(absl::Condition(&all_are_done), kWatchInterval);
+    const size_t done_now = done;
+    mutex.Unlock();
+    watch(done_now);
+  }
   for (std::thread& thread : threads) thread.join();
   std::vector<v1::Variant> variants;
   for (absl::StatusOr<v1::Variant>& outcome : outcomes) {
@@ -146,7 +148,7 @@ absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t inde
   const sema::Settings settings = compilation.kernel.VariantSettings(index);
   ASSIGN_OR_RETURN(ir::Function function, LowerAndVerify(compilation, settings));
   const std::string lowered = ir::Print(function);
-  ASSIGN_OR_RETURN(function, RunPasses(std::move(function)));
+  ASSIGN_OR_RETURN(function, passes::Run(std::move(function)));
   return Concat("# variant ", index, " as lowered\n", lowered, "\n# variant ", index,
                 " after the passes\n", ir::Print(function));
 }

@@ -5,7 +5,9 @@
 #ifndef PHOBOS_COMPILER_MAIN_COMPILE_H_
 #define PHOBOS_COMPILER_MAIN_COMPILE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,12 +30,19 @@ struct Compilation {
   bool check_races = false;
   std::string out;  // folder that exists; empty: artifacts are thrown away
   int jobs = 1;
+  // The clock that a variant's compile_ns is read from: the calling thread's CPU time. No outcome
+  // depends on it, and nothing below main/ reads a clock.
+  std::function<int64_t()> thread_cpu_ns;
 };
+
+// Told on the calling thread, ten times a second and at the end, how many variants are done.
+using Watch = std::function<void(size_t done)>;
 
 // The outcome of each variant of `indexes`, in that order. A variant that fails says so in its
 // outcome. Errors: what concerns no single variant, such as a full disk.
 absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& compilation,
-                                                         const std::vector<int64_t>& indexes);
+                                                         const std::vector<int64_t>& indexes,
+                                                         const Watch& watch);
 
 // The tile IR of one variant as text, as it is checked for races and as the back end gets it.
 // Errors: as Lower.

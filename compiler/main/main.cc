@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // phobos-compile: reads the command line and a file, runs what it asks for, prints the result.
+#include <time.h>
+
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -17,6 +19,7 @@
 #include "compiler/main/compile.h"
 #include "compiler/main/fingerprint.h"
 #include "compiler/main/options.h"
+#include "compiler/main/progress.h"
 #include "compiler/main/report.h"
 #include "compiler/main/selection.h"
 #include "compiler/manifest/description.h"
@@ -33,6 +36,12 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 constexpr int kManifestFormat = 1;
+
+int64_t ThreadCpuNanoseconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
 
 int Complain(const absl::Status& status, int exit_code) {
   std::cerr << (exit_code == kUsage ? "phobos-compile: " : "") << std::string(status.message())
@@ -74,7 +83,10 @@ int PrintDescription(const Options& options, const Source& source, const sema::K
 absl::StatusOr<v1::Manifest> Compile(const Compilation& compilation,
                                      const std::vector<int64_t>& indexes) {
   if (!compilation.out.empty()) RETURN_IF_ERROR(MakeFolder(compilation.out));
-  ASSIGN_OR_RETURN(std::vector<v1::Variant> variants, CompileVariants(compilation, indexes));
+  ProgressLine progress(compilation.kernel.name, indexes.size());
+  ASSIGN_OR_RETURN(
+      std::vector<v1::Variant> variants,
+      CompileVariants(compilation, indexes, [&](size_t done) { progress.Show(done); }));
   v1::Manifest manifest;
   manifest.set_format(kManifestFormat);
   manifest.set_compiler_fingerprint(CompilerFingerprint());
@@ -142,7 +154,8 @@ int RunOnFile(const Options& options) {
                                 *std::move(chip),
                                 options.check_races,
                                 options.out,
-                                options.jobs > 0 ? options.jobs : cpus};
+                                options.jobs > 0 ? options.jobs : cpus,
+                                ThreadCpuNanoseconds};
   if (options.action == Options::Action::kPrintIr) return PrintVariants(compilation, *indexes);
   return CompileAndReport(options, compilation, *indexes);
 }

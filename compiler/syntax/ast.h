@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -82,6 +83,47 @@ enum class BinaryOp {
   kOr,
 };
 
+// Python's precedence: a larger number binds tighter.
+struct Precedence {
+  static constexpr int kLoosest = 0;
+  static constexpr int kOr = 1;
+  static constexpr int kAnd = 2;
+  static constexpr int kNot = 3;
+  static constexpr int kComparison = 4;
+  static constexpr int kBitOr = 5;
+  static constexpr int kSign = 11;
+  static constexpr int kPower = 12;
+  static constexpr int kPrimary = 13;  // what may stand before '(' and '['
+  static constexpr int kTightest = 14;
+};
+
+struct BinaryForm {
+  BinaryOp op;
+  std::string_view sign;
+  int precedence;
+};
+
+// In the order of BinaryOp.
+inline constexpr BinaryForm kBinaryForms[] = {
+    {BinaryOp::kAdd, "+", 9},
+    {BinaryOp::kSub, "-", 9},
+    {BinaryOp::kMul, "*", 10},
+    {BinaryOp::kDiv, "/", 10},
+    {BinaryOp::kFloorDiv, "//", 10},
+    {BinaryOp::kMod, "%", 10},
+    {BinaryOp::kPow, "**", Precedence::kPower},
+    {BinaryOp::kShiftLeft, "<<", 8},
+    {BinaryOp::kShiftRight, ">>", 8},
+    {BinaryOp::kBitAnd, "&", 7},
+    {BinaryOp::kBitOr, "|", Precedence::kBitOr},
+    {BinaryOp::kBitXor, "^", 6},
+    {BinaryOp::kAnd, "and", Precedence::kAnd},
+    {BinaryOp::kOr, "or", Precedence::kOr},
+};
+constexpr const BinaryForm& FormOf(BinaryOp op) { return kBinaryForms[static_cast<int>(op)]; }
+static_assert(FormOf(BinaryOp::kOr).op == BinaryOp::kOr);
+constexpr std::string_view Sign(BinaryOp op) { return FormOf(op).sign; }
+
 struct Binary {
   BinaryOp op;
   ExprPtr left;
@@ -89,6 +131,10 @@ struct Binary {
 };
 
 enum class CompareOp { kEq, kNe, kLt, kLe, kGt, kGe };
+
+// In the order of CompareOp.
+inline constexpr std::string_view kCompareSigns[] = {"==", "!=", "<", "<=", ">", ">="};
+constexpr std::string_view Sign(CompareOp op) { return kCompareSigns[static_cast<int>(op)]; }
 
 // a < b <= c has two ops and three operands.
 struct Compare {

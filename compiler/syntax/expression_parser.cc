@@ -2,6 +2,7 @@
 #include "compiler/syntax/expression_parser.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -14,49 +15,23 @@ namespace {
 constexpr int kMaxDepth = 200;
 constexpr int kMaxHeight = 400;
 
-// Python's precedence; a larger number binds tighter.
-constexpr int kOr = 1;
-constexpr int kAnd = 2;
-constexpr int kNot = 3;
-constexpr int kComparison = 4;
-constexpr int kBitOr = 5;
-constexpr int kSign = 11;
+using ast::Precedence;
 
-struct BinaryOperator {
-  std::string_view text;
-  ast::BinaryOp op;
-  int precedence;
-};
-
-constexpr BinaryOperator kBinaryOperators[] = {
-    {"+", ast::BinaryOp::kAdd, 9},        {"-", ast::BinaryOp::kSub, 9},
-    {"*", ast::BinaryOp::kMul, 10},       {"/", ast::BinaryOp::kDiv, 10},
-    {"//", ast::BinaryOp::kFloorDiv, 10}, {"%", ast::BinaryOp::kMod, 10},
-    {"<<", ast::BinaryOp::kShiftLeft, 8}, {">>", ast::BinaryOp::kShiftRight, 8},
-    {"&", ast::BinaryOp::kBitAnd, 7},     {"^", ast::BinaryOp::kBitXor, 6},
-    {"|", ast::BinaryOp::kBitOr, kBitOr},
-};
-
-std::optional<BinaryOperator> BinaryOperatorAt(const TokenStream& tokens) {
+// '**' is no operator here: it binds tighter on one side than on the other.
+std::optional<ast::BinaryForm> BinaryOperatorAt(const TokenStream& tokens) {
+  const bool is_word = tokens.kind() == TokenKind::kName;
+  if (!is_word && tokens.kind() != TokenKind::kOperator) return std::nullopt;
   const std::string_view text = tokens.Text();
-  if (tokens.kind() == TokenKind::kName) {
-    if (text == "or") return BinaryOperator{text, ast::BinaryOp::kOr, kOr};
-    if (text == "and") return BinaryOperator{text, ast::BinaryOp::kAnd, kAnd};
-  }
-  if (tokens.kind() != TokenKind::kOperator) return std::nullopt;
-  for (const BinaryOperator& op : kBinaryOperators) {
-    if (op.text == text) return op;
+  for (const ast::BinaryForm& form : ast::kBinaryForms) {
+    if (form.sign == text && form.op != ast::BinaryOp::kPow) return form;
   }
   return std::nullopt;
 }
 
 std::optional<ast::CompareOp> CompareOpAt(const TokenStream& tokens) {
-  if (tokens.Is("<")) return ast::CompareOp::kLt;
-  if (tokens.Is("<=")) return ast::CompareOp::kLe;
-  if (tokens.Is(">")) return ast::CompareOp::kGt;
-  if (tokens.Is(">=")) return ast::CompareOp::kGe;
-  if (tokens.Is("==")) return ast::CompareOp::kEq;
-  if (tokens.Is("!=")) return ast::CompareOp::kNe;
+  for (size_t i = 0; i < std::size(ast::kCompareSigns); ++i) {
+    if (tokens.Is(ast::kCompareSigns[i])) return static_cast<ast::CompareOp>(i);
+  }
   return std::nullopt;
 }
 
@@ -146,14 +121,14 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::Full() {
                         "write each value on its own");
   }
   const int32_t begin = tokens_.Peek().span.begin;
-  ASSIGN_OR_RETURN(Tree then, Operators(kOr));
+  ASSIGN_OR_RETURN(Tree then, Operators(Precedence::kOr));
   if (tokens_.Is(":=")) {
     return source.Error(tokens_.Peek().span, "':=' is outside the language",
                         "bind the name first, in a line of its own: name: ph.let = ...");
   }
   if (!tokens_.IsWord("if")) return then;
   tokens_.Take();
-  ASSIGN_OR_RETURN(Tree condition, Operators(kOr));
+  ASSIGN_OR_RETURN(Tree condition, Operators(Precedence::kOr));
   if (!tokens_.IsWord("else")) {
     return tokens_.Unexpected("'else' after the condition", "write: a if condition else b");
   }
@@ -195,11 +170,11 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::Operators(int minimum) 
   while (true) {
     RETURN_IF_ERROR(RefuseOperator());
     if (CompareOpAt(tokens_).has_value()) {
-      if (minimum > kComparison) return left;
+      if (minimum > Precedence::kComparison) return left;
       ASSIGN_OR_RETURN(left, Comparison(std::move(left)));
       continue;
     }
-    const std::optional<BinaryOperator> op = BinaryOperatorAt(tokens_);
+    const std::optional<ast::BinaryForm> op = BinaryOperatorAt(tokens_);
     if (!op.has_value() || op->precedence < minimum) return left;
     tokens_.Take();
     ASSIGN_OR_RETURN(Tree right, Operators(op->precedence + 1));
@@ -216,7 +191,7 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::Comparison(Tree first) 
   compare.operands.push_back(std::move(first.expr));
   while (const std::optional<ast::CompareOp> op = CompareOpAt(tokens_)) {
     tokens_.Take();
-    ASSIGN_OR_RETURN(Tree next, Operators(kBitOr));
+    ASSIGN_OR_RETURN(Tree next, Operators(Precedence::kBitOr));
     height = std::max(height, next.height);
     compare.ops.push_back(*op);
     compare.operands.push_back(std::move(next.expr));
@@ -229,14 +204,14 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::Prefix(int minimum) {
   RETURN_IF_ERROR(nesting.status());
   const Token token = tokens_.Peek();
   std::optional<ast::UnaryOp> op;
-  int operand = kSign;
+  int operand = Precedence::kSign;
   if (tokens_.IsWord("not")) {
-    if (minimum > kNot) {
+    if (minimum > Precedence::kNot) {
       return tokens_.source().Error(token.span, "'not' binds weaker than what stands before it",
                                     "put it in parentheses: (not x)");
     }
     op = ast::UnaryOp::kNot;
-    operand = kNot;
+    operand = Precedence::kNot;
   } else if (tokens_.Is("-")) {
     op = ast::UnaryOp::kNegate;
   } else if (tokens_.Is("+")) {
@@ -246,7 +221,8 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::Prefix(int minimum) {
   }
   if (!op.has_value()) return Power();
   tokens_.Take();
-  ASSIGN_OR_RETURN(Tree tree, operand == kNot ? Operators(kNot) : Prefix(kSign));
+  ASSIGN_OR_RETURN(Tree tree, operand == Precedence::kNot ? Operators(Precedence::kNot)
+                                                          : Prefix(Precedence::kSign));
   const int height = tree.height + 1;
   return Make(ast::Unary{*op, std::move(tree.expr)}, tokens_.SpanFrom(token.span.begin), height);
 }
@@ -255,7 +231,7 @@ absl::StatusOr<ExpressionParser::Tree> ExpressionParser::Power() {
   const int32_t begin = tokens_.Peek().span.begin;
   ASSIGN_OR_RETURN(Tree base, Primary());
   if (!tokens_.TakeIf("**")) return base;
-  ASSIGN_OR_RETURN(Tree exponent, Prefix(kSign));
+  ASSIGN_OR_RETURN(Tree exponent, Prefix(Precedence::kSign));
   const int height = std::max(base.height, exponent.height) + 1;
   return Make(ast::Binary{ast::BinaryOp::kPow, std::move(base.expr), std::move(exponent.expr)},
               tokens_.SpanFrom(begin), height);

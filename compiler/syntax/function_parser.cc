@@ -55,24 +55,12 @@ constexpr Refusal kRefusals[] = {
     {"lambda", "a lambda is outside the language", "define a function with @ph.fn and call it"},
 };
 
-struct AugmentedOperator {
-  std::string_view text;
-  ast::BinaryOp op;
-};
-
-constexpr AugmentedOperator kAugmented[] = {
-    {"+=", ast::BinaryOp::kAdd},         {"-=", ast::BinaryOp::kSub},
-    {"*=", ast::BinaryOp::kMul},         {"/=", ast::BinaryOp::kDiv},
-    {"//=", ast::BinaryOp::kFloorDiv},   {"%=", ast::BinaryOp::kMod},
-    {"**=", ast::BinaryOp::kPow},        {"<<=", ast::BinaryOp::kShiftLeft},
-    {">>=", ast::BinaryOp::kShiftRight}, {"&=", ast::BinaryOp::kBitAnd},
-    {"|=", ast::BinaryOp::kBitOr},       {"^=", ast::BinaryOp::kBitXor},
-};
-
+// The operator of "+=" and the like.
 std::optional<ast::BinaryOp> AugmentedAt(const TokenStream& tokens) {
-  if (tokens.kind() != TokenKind::kOperator) return std::nullopt;
-  for (const AugmentedOperator& augmented : kAugmented) {
-    if (augmented.text == tokens.Text()) return augmented.op;
+  if (tokens.kind() != TokenKind::kOperator || tokens.Text().back() != '=') return std::nullopt;
+  const std::string_view sign = tokens.Text().substr(0, tokens.Text().size() - 1);
+  for (const ast::BinaryForm& form : ast::kBinaryForms) {
+    if (form.sign == sign) return form.op;
   }
   return std::nullopt;
 }

@@ -34,44 +34,6 @@ std::string_view Sign(UnaryOp op) {
   return "?";
 }
 
-// Python's precedence, as in expression_parser.cc; kPrimary is what may stand before '(' and '['.
-constexpr int kLoosest = 0;
-constexpr int kNot = 3;
-constexpr int kComparison = 4;
-constexpr int kSign = 11;
-constexpr int kPower = 12;
-constexpr int kPrimary = 13;
-constexpr int kTightest = 14;
-
-int Precedence(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kOr:
-      return 1;
-    case BinaryOp::kAnd:
-      return 2;
-    case BinaryOp::kBitOr:
-      return 5;
-    case BinaryOp::kBitXor:
-      return 6;
-    case BinaryOp::kBitAnd:
-      return 7;
-    case BinaryOp::kShiftLeft:
-    case BinaryOp::kShiftRight:
-      return 8;
-    case BinaryOp::kAdd:
-    case BinaryOp::kSub:
-      return 9;
-    case BinaryOp::kMul:
-    case BinaryOp::kDiv:
-    case BinaryOp::kFloorDiv:
-    case BinaryOp::kMod:
-      return 10;
-    case BinaryOp::kPow:
-      return kPower;
-  }
-  return kLoosest;
-}
-
 class ExprPrinter {
  public:
   explicit ExprPrinter(bool all_parentheses) : all_parentheses_(all_parentheses) {}
@@ -98,44 +60,44 @@ class ExprPrinter {
     return out;
   }
   std::string Of(const Attribute& e, int) const {
-    return Concat(At(*e.base, kTightest), ".", e.name);
+    return Concat(At(*e.base, Precedence::kTightest), ".", e.name);
   }
   std::string Of(const Unary& e, int minimum) const {
-    const int own = e.op == UnaryOp::kNot ? kNot : kSign;
+    const int own = e.op == UnaryOp::kNot ? Precedence::kNot : Precedence::kSign;
     return Enclosed(Concat(Sign(e.op), At(*e.operand, own)), own, minimum);
   }
   std::string Of(const Binary& e, int minimum) const {
-    const int own = Precedence(e.op);
+    const int own = FormOf(e.op).precedence;
     const bool is_power = e.op == BinaryOp::kPow;
-    return Enclosed(Concat(At(*e.left, is_power ? kPrimary : own), " ", Sign(e.op), " ",
-                           At(*e.right, is_power ? kSign : own + 1)),
+    return Enclosed(Concat(At(*e.left, is_power ? Precedence::kPrimary : own), " ", Sign(e.op), " ",
+                           At(*e.right, is_power ? Precedence::kSign : own + 1)),
                     own, minimum);
   }
   std::string Of(const Compare& e, int minimum) const {
-    std::string out = At(*e.operands[0], kComparison + 1);
+    std::string out = At(*e.operands[0], Precedence::kComparison + 1);
     for (size_t i = 0; i < e.ops.size(); ++i) {
-      Append(&out, " ", Sign(e.ops[i]), " ", At(*e.operands[i + 1], kComparison + 1));
+      Append(&out, " ", Sign(e.ops[i]), " ", At(*e.operands[i + 1], Precedence::kComparison + 1));
     }
-    return Enclosed(out, kComparison, minimum);
+    return Enclosed(out, Precedence::kComparison, minimum);
   }
   std::string Of(const Conditional& e, int minimum) const {
-    return Enclosed(
-        Concat(At(*e.then, 1), " if ", At(*e.condition, 1), " else ", At(*e.otherwise, kLoosest)),
-        kLoosest, minimum);
+    return Enclosed(Concat(At(*e.then, 1), " if ", At(*e.condition, 1), " else ",
+                           At(*e.otherwise, Precedence::kLoosest)),
+                    Precedence::kLoosest, minimum);
   }
   std::string Of(const Call& e, int) const {
     std::string arguments = Joined(e.positional);
     for (const KeywordArgument& argument : e.keyword) {
       Append(&arguments, arguments.empty() ? "" : ", ", argument.name, "=",
-             argument.value == nullptr ? "" : At(*argument.value, kLoosest));
+             argument.value == nullptr ? "" : At(*argument.value, Precedence::kLoosest));
     }
-    return Concat(At(*e.callee, kPrimary), "(", arguments, ")");
+    return Concat(At(*e.callee, Precedence::kPrimary), "(", arguments, ")");
   }
   std::string Of(const Index& e, int) const {
     std::string subscripts;
     for (const Subscript& subscript : e.subscripts)
       Append(&subscripts, subscripts.empty() ? "" : ", ", One(subscript));
-    return Concat(At(*e.base, kPrimary), "[", subscripts, "]");
+    return Concat(At(*e.base, Precedence::kPrimary), "[", subscripts, "]");
   }
   std::string Of(const Tuple& e, int) const {
     return Concat("(", Joined(e.elements), e.elements.size() == 1 ? ",)" : ")");
@@ -143,8 +105,10 @@ class ExprPrinter {
   std::string Of(const List& e, int) const { return Concat("[", Joined(e.elements), "]"); }
 
   std::string One(const Subscript& subscript) const {
-    const std::string first = subscript.first == nullptr ? "" : At(*subscript.first, kLoosest);
-    std::string second = subscript.second == nullptr ? "" : At(*subscript.second, kLoosest);
+    const std::string first =
+        subscript.first == nullptr ? "" : At(*subscript.first, Precedence::kLoosest);
+    std::string second =
+        subscript.second == nullptr ? "" : At(*subscript.second, Precedence::kLoosest);
     if (subscript.kind == Subscript::Kind::kIndex) return first;
     if (subscript.kind == Subscript::Kind::kNewAxis) return "None";
     if (subscript.kind == Subscript::Kind::kLengthSlice) return Concat(first, ":+", second);
@@ -155,7 +119,7 @@ class ExprPrinter {
   std::string Joined(const std::vector<ExprPtr>& list) const {
     std::string out;
     for (const ExprPtr& element : list)
-      Append(&out, out.empty() ? "" : ", ", At(*element, kLoosest));
+      Append(&out, out.empty() ? "" : ", ", At(*element, Precedence::kLoosest));
     return out;
   }
   std::string Enclosed(std::string text, int own, int minimum) const {
@@ -163,7 +127,7 @@ class ExprPrinter {
   }
   // 1.real would be read as a float.
   std::string Number(std::string text, int minimum) const {
-    return minimum == kTightest ? Concat("(", text, ")") : text;
+    return minimum == Precedence::kTightest ? Concat("(", text, ")") : text;
   }
 
   const bool all_parentheses_;
@@ -206,58 +170,6 @@ std::string PrintStatement(const Stmt& statement, int depth) {
 
 }  // namespace
 
-std::string_view Sign(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return "+";
-    case BinaryOp::kSub:
-      return "-";
-    case BinaryOp::kMul:
-      return "*";
-    case BinaryOp::kDiv:
-      return "/";
-    case BinaryOp::kFloorDiv:
-      return "//";
-    case BinaryOp::kMod:
-      return "%";
-    case BinaryOp::kPow:
-      return "**";
-    case BinaryOp::kShiftLeft:
-      return "<<";
-    case BinaryOp::kShiftRight:
-      return ">>";
-    case BinaryOp::kBitAnd:
-      return "&";
-    case BinaryOp::kBitOr:
-      return "|";
-    case BinaryOp::kBitXor:
-      return "^";
-    case BinaryOp::kAnd:
-      return "and";
-    case BinaryOp::kOr:
-      return "or";
-  }
-  return "?";
-}
-
-std::string_view Sign(CompareOp op) {
-  switch (op) {
-    case CompareOp::kEq:
-      return "==";
-    case CompareOp::kNe:
-      return "!=";
-    case CompareOp::kLt:
-      return "<";
-    case CompareOp::kLe:
-      return "<=";
-    case CompareOp::kGt:
-      return ">";
-    case CompareOp::kGe:
-      return ">=";
-  }
-  return "?";
-}
-
 std::string Quote(std::string_view value) {
   std::string out = "\"";
   for (const char c : value) {
@@ -284,9 +196,11 @@ std::string PrintFloat(double value) {
   return text;
 }
 
-std::string Print(const Expr& expr) { return ExprPrinter(true).At(expr, kLoosest); }
+std::string Print(const Expr& expr) { return ExprPrinter(true).At(expr, Precedence::kLoosest); }
 
-std::string PrintShort(const Expr& expr) { return ExprPrinter(false).At(expr, kLoosest); }
+std::string PrintShort(const Expr& expr) {
+  return ExprPrinter(false).At(expr, Precedence::kLoosest);
+}
 
 std::string Print(const Block& block, int depth) {
   std::string out;

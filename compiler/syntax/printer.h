@@ -29,10 +29,6 @@ std::string Quote(std::string_view value);
 // A double as the shortest text that reads back as it: 0.5, 1.0, 1e+30, inf, nan.
 std::string PrintFloat(double value);
 
-// The operator's sign: "+", "//", "and".
-std::string_view Sign(BinaryOp op);
-std::string_view Sign(CompareOp op);
-
 }  // namespace phobos::compiler::ast
 
 #endif  // PHOBOS_COMPILER_SYNTAX_PRINTER_H_

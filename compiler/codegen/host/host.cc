@@ -13,7 +13,7 @@
 #include "compiler/codegen/host/object/machine.h"
 #include "compiler/codegen/kernel/environment.h"
 #include "compiler/codegen/kernel/machine_code.h"
-#include "compiler/passes/stage.h"
+#include "compiler/passes/pipeline.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -41,10 +41,10 @@ absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Ch
 }  // namespace
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
+  ASSIGN_OR_RETURN(const ir::Function final, passes::Run(function));
   absl::StatusOr<Artifact> result = absl::InternalError("");
-  RETURN_IF_ERROR(codegen::RunGuarded(absl::StrCat("kernel ", function.name), [&] {
-    result = CompileUnguarded(passes::Stage(function), chip);
-  }));
+  RETURN_IF_ERROR(codegen::RunGuarded(absl::StrCat("kernel ", function.name),
+                                      [&] { result = CompileUnguarded(final, chip); }));
   return result;
 }
 

@@ -14,7 +14,7 @@
 #include "compiler/codegen/kernel/machine_code.h"
 #include "compiler/codegen/nvptx/kernel.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
-#include "compiler/passes/stage.h"
+#include "compiler/passes/pipeline.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
@@ -120,7 +120,7 @@ absl::StatusOr<Chip> ResolveChip(std::string_view name) {
 }
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
-  const ir::Function staged = passes::Stage(function);
+  ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function));
   const Plan plan = PlanFor(staged);
   RETURN_IF_ERROR(CheckLimits(staged, plan, chip));
   absl::StatusOr<std::string> ptx = absl::InternalError("");

@@ -42,35 +42,6 @@ Opcode OpcodeOf(BinaryOp op) {
   }
 }
 
-std::string_view Spelling(BinaryOp op) {
-  switch (op) {
-    case BinaryOp::kAdd:
-      return "+";
-    case BinaryOp::kSub:
-      return "-";
-    case BinaryOp::kMul:
-      return "*";
-    case BinaryOp::kDiv:
-      return "/";
-    case BinaryOp::kFloorDiv:
-      return "//";
-    case BinaryOp::kMod:
-      return "%";
-    case BinaryOp::kShiftLeft:
-      return "<<";
-    case BinaryOp::kShiftRight:
-      return ">>";
-    case BinaryOp::kBitAnd:
-      return "&";
-    case BinaryOp::kBitOr:
-      return "|";
-    case BinaryOp::kBitXor:
-      return "^";
-    default:
-      return "**";
-  }
-}
-
 bool IsShift(BinaryOp op) { return op == BinaryOp::kShiftLeft || op == BinaryOp::kShiftRight; }
 
 bool IsBitwise(BinaryOp op) {
@@ -207,7 +178,7 @@ absl::StatusOr<Value> Checker::Binary(BinaryOp op, const Operand& a, const Opera
   }
   if (op == BinaryOp::kPow) return BinaryPower(a, b, span);
   ASSIGN_OR_RETURN(DType dtype, CommonType({a, b}));
-  const std::string spelling(Spelling(op));
+  const std::string spelling(ast::Sign(op));
   const bool is_logic = IsBitwise(op) || IsShift(op);
   if (op == BinaryOp::kDiv && !ir::IsFloat(dtype)) {
     return Error(span, "/ divides floats, and both sides are integers",

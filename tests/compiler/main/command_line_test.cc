@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/main/options.h"
+#include "compiler/main/progress.h"
 #include "compiler/main/report.h"
 #include "compiler/main/selection.h"
 #include "compiler/manifest/description.h"
@@ -133,6 +134,13 @@ TEST(Selection, BySettings) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the choices are 32, 64")));
   EXPECT_THAT(select({{"B", "48"}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("it has BLOCK, P, F")));
+}
+
+TEST(Progress, IsSilentForASecond) {
+  using std::chrono::seconds;
+  EXPECT_EQ(ProgressText("add", 3, 256, seconds(0)), "");
+  EXPECT_EQ(ProgressText("add", 3, 256, seconds(2)), "compiling add: 3 of 256 variants, 2 s");
+  EXPECT_EQ(ProgressText("add", 0, 1, seconds(70)), "compiling add, 70 s");
 }
 
 TEST(Report, DescriptionIsAPage) {

@@ -5,6 +5,7 @@ import ctypes
 import hashlib
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -290,6 +291,28 @@ class PhobosCompile(unittest.TestCase):
         code, manifest = self.manifest(self.write(HEAD + lines))
         self.assertEqual((code, manifest["variants"][0]["status"]), (1, "VARIANT_STATUS_UNSUPPORTED"))
         self.assertRegex(manifest["variants"][0]["reason"], r"becomes \d+ pieces of code, and 10000 can be compiled")
+
+    def test_progress_is_a_terminal_s_alone(self):
+        lines = "".join(f"    out[b + {8 * i}:+8] = A\n" for i in range(150))
+        path = self.write(HEAD.replace("def k", "@ph.autotune(A=[1, 2, 3, 4, 5, 6, 7, 8])\ndef k") + lines)
+        terminal, end = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        with subprocess.Popen([COMPILER, path, "--all-variants", "--jobs", "1"], stdout=subprocess.DEVNULL,
+                              stderr=end) as compiler:
+            os.close(end)
+            shown = b""
+            while True:
+                try:
+                    piece = os.read(terminal, 4096)
+                except OSError:  # how Linux tells that the other side has gone
+                    break
+                if not piece:
+                    break
+                shown += piece
+            self.assertEqual(compiler.wait(), 0)
+        self.assertRegex(shown, rb"\r\x1b\[Kcompiling k: [0-8] of 8 variants, \d+ s")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown)
+        self.assertEqual(self.run_compiler(path, "--all-variants").stderr, "")
 
     def test_races(self):
         code, manifest = self.manifest(self.write(OVERLAP), "--all-variants", "--check-races")
