@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of the bundle are compiled for every chip; where $PHOBOS_PTXAS names one, ptxas takes what comes out.
 
-bundle_test.py PHOBOS_COMPILE [--all]        without --all: some kernels, the oldest and the newest chip
+bundle_test.py PHOBOS_COMPILE LIBCUDA [--all]        without --all: some kernels, the oldest and the newest chip
+
+And a bundle runs through, on LIBCUDA, the stand-in of the driver: what it compares are twins there, so this is about the
+bundle's own scripts.
 """
 
 import json
@@ -12,8 +15,10 @@ import tempfile
 import unittest
 
 import kernels
+import make_bundle
 
 COMPILER = os.path.abspath(sys.argv[1])
+LIBCUDA = os.path.abspath(sys.argv[2])
 EVERYTHING = "--all" in sys.argv
 CHIPS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90") if EVERYTHING else ("sm_75", "sm_90")
 
@@ -54,6 +59,40 @@ class Bundle(unittest.TestCase):
             self.assertEqual(0, answer.returncode, answer.stderr)
             self.assertIn(" 0 bytes spill stores", answer.stderr)
             self.assertIn(" 0 bytes stack frame", f" {answer.stderr.strip()}")
+
+    def test_a_bundle_runs(self):
+        names = ["saxpy", "masks_and_fills", "promised", "cast_f16", "elements", "exp_f32", "log_f32"]
+        with tempfile.TemporaryDirectory() as folder:
+            make_bundle.make(COMPILER, folder, "sm_90", names)
+            self.add_twins(folder, names)
+            answer = self.run_bundle(folder)
+            self.assertEqual(0, answer.returncode, answer.stdout + answer.stderr)
+            self.assertIn("21 kernels, 246 launches, 0 outputs differ", answer.stdout)
+            # Another kernel's twin: everything differs, and the bundle says so.
+            self.add_twins(folder, ["exp_f32"], of="log_f32")
+            answer = self.run_bundle(folder)
+            self.assertEqual(1, answer.returncode, answer.stdout + answer.stderr)
+            self.assertIn("exp_f32, 4096 elements, shift 0: out: ", answer.stdout)
+
+    def add_twins(self, folder, names, of=None):
+        for name in names:
+            with open(os.path.join(folder, "host", of or name, "manifest.json"), encoding="utf-8") as file:
+                hosts = json.load(file)["variants"]
+            with open(os.path.join(folder, "gpu", name, "manifest.json"), encoding="utf-8") as file:
+                gpus = json.load(file)["variants"]
+            for host, gpu in zip(hosts, gpus):
+                path = os.path.join(folder, "host", of or name, host["artifact"]["file"])
+                twin = f"// host-twin: {path} {host['artifact']['entry']} {host['artifact'].get('scratch_bytes', 0)} 1\n"
+                with open(os.path.join(folder, "gpu", name, gpu["artifact"]["file"]), "r+", encoding="utf-8") as file:
+                    text = file.read().split("// host-twin")[0]
+                    file.seek(0)
+                    file.write(text + twin)
+                    file.truncate()
+
+    def run_bundle(self, folder):
+        command = [sys.executable, os.path.join(folder, "run_bundle.py")]
+        environment = {**os.environ, "PHOBOS_CUDA_LIBRARY": LIBCUDA}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

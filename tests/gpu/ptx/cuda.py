@@ -2,19 +2,20 @@
 """As much of the CUDA driver as run_bundle.py needs, by ctypes."""
 
 import ctypes
+import os
 
 
 class Driver:
     """The first device's primary context. Calls that fail raise RuntimeError with the call's name."""
 
     def __init__(self):
-        self._library = ctypes.CDLL("libcuda.so.1")
+        self._library = ctypes.CDLL(os.environ.get("PHOBOS_CUDA_LIBRARY", "libcuda.so.1"))
         self("cuInit", 0)
         device = ctypes.c_int()
         self("cuDeviceGet", ctypes.byref(device), 0)
         context = ctypes.c_void_p()
         self("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self("cuCtxSetCurrent", context)
+        self("cuCtxPushCurrent_v2", context)
         self.l2_bytes = self._attribute(38, device)
         name = ctypes.create_string_buffer(100)
         self("cuDeviceGetName", name, 100, device)
@@ -54,22 +55,24 @@ class Driver:
     def free(self, address):
         self("cuMemFree_v2", ctypes.c_uint64(address))
 
+    def copy(self, to, source, count):
+        self("cuMemcpyAsync", ctypes.c_uint64(to), ctypes.c_uint64(source), ctypes.c_size_t(count), None)
+        self.synchronize()
+
     def upload(self, address, array):
-        self("cuMemcpyHtoD_v2", ctypes.c_uint64(address), array.ctypes.data_as(ctypes.c_void_p),
-             ctypes.c_size_t(array.nbytes))
+        self.copy(address, array.ctypes.data, array.nbytes)
 
     def download(self, array, address):
-        self("cuMemcpyDtoH_v2", array.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(address),
-             ctypes.c_size_t(array.nbytes))
+        self.copy(array.ctypes.data, address, array.nbytes)
 
     def launch(self, function, grid, threads, slots):
         """`slots`: a ctypes array of uint64, one a parameter."""
-        pointers = (ctypes.c_void_p * len(slots))(
-            *[ctypes.addressof(slots) + 8 * i for i in range(len(slots))])
-        self("cuLaunchKernel", function, *grid, threads, 1, 1, 0, None, pointers, None)
+        count = ctypes.c_size_t(ctypes.sizeof(slots))
+        extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(slots), 2, ctypes.addressof(count), 0)  # buffer, its size, end
+        self("cuLaunchKernel", function, *grid, threads, 1, 1, 0, None, None, extra)
 
     def synchronize(self):
-        self("cuCtxSynchronize")
+        self("cuStreamSynchronize", None)
 
     def event(self):
         event = ctypes.c_void_p()
@@ -80,7 +83,7 @@ class Driver:
         self("cuEventRecord", event, None)
 
     def microseconds(self, begin, end):
-        self("cuEventSynchronize", end)
+        self.synchronize()
         milliseconds = ctypes.c_float()
         self("cuEventElapsedTime", ctypes.byref(milliseconds), begin, end)
         return 1000 * milliseconds.value

@@ -23,10 +23,13 @@ def compile_kernel(compiler, source, chip, out):
         raise SystemExit(f"{' '.join(command)}: {answer.stderr or answer.stdout}")
 
 
-def make(compiler, folder, chip="sm_90"):
+def make(compiler, folder, chip="sm_90", names=None):
+    """`names`: the kernels; None: all."""
     os.makedirs(folder, exist_ok=True)
     tiles = {}
     for name, (tile, text) in kernels.kernels().items():
+        if names is not None and name not in names:
+            continue
         tiles[name] = tile
         source = os.path.join(folder, f"{name}.py")
         with open(source, "w", encoding="utf-8") as file:
