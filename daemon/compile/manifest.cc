@@ -114,7 +114,7 @@ absl::Status CheckArtifact(const Artifact& artifact) {
   if (file.empty() || absl::StrContains(file, "/") || file[0] == '.') {
     return Broken("manifest", absl::StrCat("an artifact file \"", file, "\""));
   }
-  if (ArtifactExtension(artifact).empty()) {
+  if (ArtifactExtension(file).empty()) {
     return Broken("manifest", absl::StrCat("an artifact of an unknown kind, ", file));
   }
   const bool is_digest =
@@ -176,10 +176,10 @@ absl::Status CheckVariant(const Variant& variant, const KernelDescription& descr
   return CheckArtifact(variant.artifact());
 }
 
-std::string ArtifactExtension(const Artifact& artifact) {
-  const size_t dot = artifact.file().rfind('.');
+std::string ArtifactExtension(const std::string& file) {
+  const size_t dot = file.rfind('.');
   if (dot == std::string::npos) return std::string();
-  const std::string extension = artifact.file().substr(dot + 1);
+  const std::string extension = file.substr(dot + 1);
   const bool kept = extension == "so" || extension == "cubin" || extension == "ptx";
   return kept ? extension : std::string();
 }

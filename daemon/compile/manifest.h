@@ -36,7 +36,7 @@ absl::Status CheckVariant(const compiler::v1::Variant& variant,
                           const compiler::v1::KernelDescription& description);
 
 // "so" of "add-0.so"; empty when the store keeps no such files.
-std::string ArtifactExtension(const compiler::v1::Artifact& artifact);
+std::string ArtifactExtension(const std::string& file);
 
 }  // namespace phobos::compile
 

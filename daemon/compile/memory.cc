@@ -70,7 +70,7 @@ std::optional<Memory::Known> Memory::RecallVariant(
   known.slots.assign(manifest.slots().begin(), manifest.slots().end());
   if (known.variant.variant.status() != compiler::v1::VARIANT_STATUS_COMPILED) return known;
   const compiler::v1::Artifact& artifact = known.variant.variant.artifact();
-  const auto path = artifacts.Find(artifact.digest(), ArtifactExtension(artifact));
+  const auto path = artifacts.Find(artifact.digest(), ArtifactExtension(artifact.file()));
   if (!path.ok()) return std::nullopt;
   known.variant.artifact_path = *path;
   return known;

@@ -278,7 +278,7 @@ class Compilation {
       const compiler::v1::Artifact& artifact = variant.artifact();
       absl::StatusOr<std::string> path =
           artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()), artifact.digest(),
-                           ArtifactExtension(artifact));
+                           ArtifactExtension(artifact.file()));
       if (absl::IsNotFound(path.status()) || absl::IsDataLoss(path.status())) {
         Keep(Failed(settings, absl::StrCat("the compiler's manifest is wrong about its artifact: ",
                                            std::string(path.status().message()))));

@@ -7,18 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "daemon/compile/manifest.h"
 #include "daemon/engine/list.h"
 #include "daemon/error/error.h"
 
 namespace phobos::engine {
 namespace {
 
-constexpr int kAsideThreads = 8;
-
-std::string ExtensionOf(const std::string& file) {
-  const size_t dot = file.rfind('.');
-  return dot == std::string::npos ? "" : file.substr(dot + 1);
-}
+constexpr int kCompileThreads = 4;
+constexpr int kLookupThreads = 8;
+constexpr int kReadThreads = 2;
 
 absl::Status WhyNotCompiled(const compiler::v1::Variant& variant, const std::string& kernel) {
   const bool is_race = variant.status() == compiler::v1::VARIANT_STATUS_RACE;
@@ -68,12 +66,16 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(Parts parts) {
   engine->tunes_ = std::make_unique<Tunes>(std::move(parts.settings), std::move(benches),
                                            *engine->kernels_, *engine->chips_, *engine->finder_,
                                            *engine->runner_, *parts.segments, *engine->copies_);
-  engine->aside_ = std::make_unique<TaskPool>(kAsideThreads);
+  engine->compiling_ = std::make_unique<TaskPool>(kCompileThreads);
+  engine->looking_up_ = std::make_unique<TaskPool>(kLookupThreads);
+  engine->reading_ = std::make_unique<TaskPool>(kReadThreads);
   return engine;
 }
 
 Engine::~Engine() {
-  aside_.reset();
+  compiling_.reset();
+  looking_up_.reset();
+  reading_.reset();
   tunes_.reset();
 }
 
@@ -89,12 +91,12 @@ void Engine::FillStatus(tuner::v1::GetStatusResponse& status) {
 
 void Engine::Lookup(const tuner::v1::LookupRequest& request,
                     std::function<void(absl::StatusOr<Finder::AnswerPtr>)> done) {
-  aside_->Add([this, request, done = std::move(done)] { done(finder_->Lookup(request)); });
+  looking_up_->Add([this, request, done = std::move(done)] { done(finder_->Lookup(request)); });
 }
 
 void Engine::Compile(const tuner::v1::CompileRequest& request,
                      std::function<void(absl::StatusOr<tuner::v1::CompileResponse>)> done) {
-  aside_->Add([this, request, done = std::move(done)] { done(CompileNow(request)); });
+  compiling_->Add([this, request, done = std::move(done)] { done(CompileNow(request)); });
 }
 
 absl::StatusOr<tuner::v1::CompileResponse> Engine::CompileNow(
@@ -134,19 +136,19 @@ absl::StatusOr<std::string> Engine::FindArtifact(const tuner::v1::GetArtifactReq
     return absl::NotFoundError(
         absl::StrCat("no artifacts of chip '", request.chip(), "' are here"));
   }
-  return chip->artifacts.Find(request.digest(), ExtensionOf(request.file()));
+  return chip->artifacts.Find(request.digest(), compile::ArtifactExtension(request.file()));
 }
 
 void Engine::ListResults(const tuner::v1::ListResultsRequest& request,
                          std::function<void(absl::StatusOr<tuner::v1::ListResultsResponse>)> done) {
-  aside_->Add([this, request, done = std::move(done)] {
+  reading_->Add([this, request, done = std::move(done)] {
     done(engine::ListResults(*chips_, request, compiler_fingerprint()));
   });
 }
 
 void Engine::GetResult(const tuner::v1::GetResultRequest& request,
                        std::function<void(absl::StatusOr<tuner::v1::Result>)> done) {
-  aside_->Add(
+  reading_->Add(
       [this, request, done = std::move(done)] { done(engine::GetResult(*chips_, request)); });
 }
 

@@ -87,8 +87,6 @@ class Engine {
                  std::function<void(absl::StatusOr<tuner::v1::Result>)> done);
 
   Tunes& tunes() { return *tunes_; }
-  // Runs `task` on a thread of the engine, where it may block.
-  void RunAside(std::function<void()> task) { aside_->Add(std::move(task)); }
 
  private:
   Engine() = default;
@@ -103,7 +101,11 @@ class Engine {
   std::unique_ptr<Finder> finder_;
   std::unique_ptr<tuner::CopyPool> copies_;
   std::unique_ptr<Tunes> tunes_;
-  std::unique_ptr<TaskPool> aside_;
+  // Apart, so that neither slow compilers nor kernels not seen before keep those waiting who only
+  // read: of single variants, of lookups, of lists.
+  std::unique_ptr<TaskPool> compiling_;
+  std::unique_ptr<TaskPool> looking_up_;
+  std::unique_ptr<TaskPool> reading_;
   process::SegmentPool* segments_ = nullptr;
 };
 

@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/status_macros.h"
 #include "daemon/error/error.h"
+#include "daemon/tuner/setup.h"
 #include "daemon/worker/check/dtype.h"
 
 namespace phobos::engine {
@@ -19,6 +20,8 @@ constexpr char kSourceKind[] = "source";
 
 // Texts and descriptions kept in memory.
 constexpr size_t kRecentBytes = 2 << 20;
+
+constexpr int64_t kMostTensorBytes = int64_t{1} << 62;
 
 absl::Status BadArgument(const std::string& message) {
   return error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
@@ -146,17 +149,14 @@ absl::Status CheckScalars(const compiler::v1::KernelDescription& description,
 
 absl::StatusOr<int64_t> TensorBytes(const compiler::v1::Parameter& parameter,
                                     absl::Span<const tuner::v1::Extent> extents) {
-  int64_t bytes = worker::ElementBytes(parameter.dtype());
-  for (const compiler::v1::Dimension& dimension : parameter.dims()) {
-    int64_t side = dimension.literal();
-    if (!dimension.extent().empty()) {
-      side = std::find_if(extents.begin(), extents.end(), [&](const auto& extent) {
-               return extent.name() == dimension.extent();
-             })->value();
-    }
-    if (__builtin_mul_overflow(bytes, side, &bytes) || bytes > (int64_t{1} << 62)) {
-      return BadArgument(absl::StrCat("tensor ", parameter.name(), " has more than 2^62 bytes"));
-    }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> elements, tuner::ElementCount(parameter, extents));
+  int64_t bytes = 0;
+  const bool is_too_large =
+      !elements.has_value() ||
+      __builtin_mul_overflow(*elements, worker::ElementBytes(parameter.dtype()), &bytes) ||
+      bytes > kMostTensorBytes;
+  if (is_too_large) {
+    return BadArgument(absl::StrCat("tensor ", parameter.name(), " has more than 2^62 bytes"));
   }
   return bytes;
 }

@@ -98,11 +98,6 @@ Waiter* Job::Find(uint64_t id) {
   return found == waiters_.end() ? nullptr : &*found;
 }
 
-bool Job::is_waiting(uint64_t waiter) const {
-  return std::any_of(waiters_.begin(), waiters_.end(),
-                     [waiter](const Waiter& other) { return other.id == waiter; });
-}
-
 uint64_t Job::WaiterOf(const Caller& caller) const {
   for (const Waiter& waiter : waiters_) {
     if (waiter.caller == caller) return waiter.id;

@@ -151,7 +151,6 @@ class Job {
 
   const Subject& subject() const { return subject_; }
   Stage stage() const { return stage_; }
-  bool is_waiting(uint64_t waiter) const;
   // The oldest waiter of this process; 0: none.
   uint64_t WaiterOf(const Caller& caller) const;
   tuner::v1::JobStatus Status(absl::Time now) const;

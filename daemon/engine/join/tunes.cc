@@ -16,7 +16,9 @@ namespace phobos::engine {
 namespace {
 
 constexpr int kCompileThreads = 4;
-constexpr int kWorkThreads = 8;
+// Opening may ask the compiler; copying must not wait for that.
+constexpr int kOpenThreads = 8;
+constexpr int kCopyThreads = 4;
 // Copies of ended jobs stay mapped this long for the next one.
 constexpr absl::Duration kTrimAfter = absl::Seconds(30);
 // A contended Result is replaced by itself at most this many times.
@@ -67,7 +69,8 @@ Tunes::Tunes(TuneSettings settings, std::vector<Bench> benches, Kernels& kernels
       benches_(std::move(benches)),
       run_name_(RunName()),
       compiling_(kCompileThreads),
-      working_(kWorkThreads) {
+      opening_(kOpenThreads),
+      copying_(kCopyThreads) {
   for (const Bench& bench : benches_) {
     queues_[bench.device->uuid()] =
         std::make_unique<DeviceQueue>([this, bench](const JobPtr& job) { Run(bench, job); },
@@ -113,7 +116,7 @@ void Tunes::Step(uint64_t stream, const tuner::v1::TuneRequest& request) {
     case Stream::State::kNew:
       if (!request.has_open()) return End(stream, OutOfTurn());
       found->second.state = Stream::State::kOpening;
-      working_.Add([this, stream, open = request.open()] { DoOpen(stream, open); });
+      opening_.Add([this, stream, open = request.open()] { DoOpen(stream, open); });
       return;
     case Stream::State::kOpening:
       return End(stream, OutOfTurn());
@@ -338,7 +341,7 @@ void Tunes::Do(const JobPtr& job, Job::Work work) {
     case Job::Work::kNone:
       return;
     case Job::Work::kCopy:
-      working_.Add(
+      copying_.Add(
           [this, job, copy = std::make_shared<Job::Copy>(job->TakeCopy())] { Copy(job, *copy); });
       return;
     case Job::Work::kQueue:
@@ -442,6 +445,11 @@ void Tunes::Complete(const JobPtr& job, tuner::v1::Result result) {
   {
     const absl::MutexLock lock(&mutex_);
     job->FillSplit(*result.mutable_split(), settings_.now());
+    tuner::v1::Progress storing;
+    storing.set_phase(tuner::v1::PHASE_STORE);
+    storing.set_best_ns(result.best_ns());
+    storing.set_best_variant(result.winner());
+    job->OnProgress(storing, settings_.now());
   }
   // Where nothing can be kept (the status says so) the answer is given all the same, as generation
   // 0.

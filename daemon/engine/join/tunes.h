@@ -105,7 +105,7 @@ class Tunes {
 
   using ResultPtr = std::shared_ptr<const tuner::v1::Result>;
 
-  // Open: on a thread of working_, off the lock but for the last step.
+  // Open: on a thread of opening_, off the lock but for the last step.
   void DoOpen(uint64_t stream, tuner::v1::Open open);
   absl::StatusOr<Opened> Resolve(tuner::v1::Open open, bool* needs_source);
   absl::StatusOr<ResultPtr> Stored(const Opened& opened);
@@ -158,7 +158,8 @@ class Tunes {
   std::map<std::string, uid_t> served_ ABSL_GUARDED_BY(mutex_);
 
   TaskPool compiling_;
-  TaskPool working_;
+  TaskPool opening_;
+  TaskPool copying_;
   std::map<std::string, std::unique_ptr<DeviceQueue>>
       queues_;  // by device; the last to be made, the first to go
 };

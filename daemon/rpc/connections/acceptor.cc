@@ -24,7 +24,6 @@ bool ReadCredentials(int fd, Peer& peer) {
   socklen_t size = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return false;
   peer.uid = credentials.uid;
-  peer.gid = credentials.gid;
   peer.pid = credentials.pid;
   return true;
 }

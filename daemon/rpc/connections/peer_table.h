@@ -21,7 +21,6 @@ namespace phobos::rpc {
 // Credentials at the time of connect().
 struct Peer {
   uid_t uid = 0;
-  gid_t gid = 0;
   pid_t pid = 0;             // 0: not visible from here (another PID namespace)
   bool is_over_cap = false;  // one connection too many of this uid: its calls are refused
 };

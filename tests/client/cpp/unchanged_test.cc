@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "client/cpp/plan/number.h"
+#include "daemon/worker/check/compare.h"
+#include "proto/phobos/compiler/v1/manifest.pb.h"
 
 namespace phobos {
 namespace {
@@ -20,6 +22,17 @@ bool Accepts(const std::vector<float>& got, const std::vector<float>& want,
              const TuneOptions& options = {}) {
   return IsAccepted(DType::kF32, got.data(), want.data(), static_cast<int64_t>(want.size()),
                     ToleranceFor(DType::kF32, options));
+}
+
+// What the client takes for unchanged and what the daemon accepts must be judged alike.
+TEST(ToleranceFor, IsTheDaemons) {
+  for (int number = 0; number <= compiler::v1::DType_MAX; ++number) {
+    const worker::Tolerance theirs =
+        worker::DefaultTolerance(static_cast<compiler::v1::DType>(number));
+    const Tolerance ours = ToleranceFor(static_cast<DType>(number), {});
+    EXPECT_EQ(ours.rtol, theirs.rtol) << number;
+    EXPECT_EQ(ours.atol, theirs.atol) << number;
+  }
 }
 
 TEST(IsAccepted, FloatsWithinTheirTolerance) {

@@ -7,7 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
+#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/notification.h"
 #include "cache/memory_store.h"
 #include "cache/sqlite_store.h"
 #include "daemon/error/error.h"
@@ -308,6 +311,34 @@ TEST_F(EngineTest, CompileGivesOneVariant) {
   EXPECT_EQ(racy.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(error::DetailOf(racy).reason(), tuner::v1::ERROR_REASON_RACE);
   EXPECT_THAT(std::string(racy.message()), HasSubstr("blocks 0 and 1"));
+}
+
+// Compilers that take long keep nobody waiting who only reads.
+TEST_F(EngineTest, SlowCompilersStarveNobody) {
+  Begin();
+  TuneAt(16);
+  absl::Notification may_go;
+  runner->before_single_compile = [&](int variant) {
+    if (variant == 0) may_go.WaitForNotification();
+  };
+  constexpr int kCompiles = 40;
+  absl::BlockingCounter compiled(kCompiles);
+  for (int i = 0; i < kCompiles; ++i) {
+    tuner::v1::CompileRequest request;
+    *request.mutable_kernel() = OpenFor(16).kernel();
+    engine->Compile(request, [&](const auto&) { compiled.DecrementCount(); });
+  }
+  absl::Notification answered;
+  std::thread watchdog([&] {
+    EXPECT_TRUE(answered.WaitForNotificationWithTimeout(absl::Seconds(20))) << "starved";
+    may_go.Notify();
+  });
+  EXPECT_TRUE(Lookup(LookupFor(16))->has_hit());
+  EXPECT_EQ(List({})->results_size(), 1);
+  EXPECT_TRUE(TuningCaller(*this, 1).Run(OpenFor(16)).ok());
+  answered.Notify();
+  watchdog.join();
+  compiled.Wait();
 }
 
 TEST_F(EngineTest, ListsAllChipsNewestFirstPageByPage) {

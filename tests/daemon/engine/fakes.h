@@ -138,6 +138,7 @@ class FakeRunner : public compile::Runner {
                                                       cache::ResultStore&,
                                                       cache::ArtifactStore&) override {
     ++single_compiles;
+    if (before_single_compile) before_single_compile(variant);
     return Variant(variant);
   }
 
@@ -170,6 +171,7 @@ class FakeRunner : public compile::Runner {
   std::atomic<int> racy_variant{-1};
   std::atomic<int> unproven_variant{-1};  // compiles, but is not proved free of races
   std::function<void()> before_compile;   // set before the engine starts
+  std::function<void(int variant)> before_single_compile;
 
  private:
   const std::string folder_;

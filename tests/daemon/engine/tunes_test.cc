@@ -303,6 +303,15 @@ TEST_F(TunesTest, AnotherUsersTuneGetsANewWorker) {
   EXPECT_EQ(workers[0]->stops, 2);
 }
 
+TEST_F(TunesTest, StoringIsAPhase) {
+  Begin();
+  TuningCaller caller(*this, 1);
+  ASSERT_TRUE(caller.Run(OpenFor(16)).ok());
+  const tuner::v1::TuneEvent last = caller.sink().Wait(tuner::v1::TuneEvent::kProgress);
+  EXPECT_EQ(last.progress().phase(), tuner::v1::PHASE_STORE);
+  EXPECT_EQ(last.progress().best_ns(), 1000);
+}
+
 TEST_F(TunesTest, ARunTimeoutKillsTheWorkerToo) {
   Begin();
   tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken, auto*) {
