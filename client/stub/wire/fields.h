@@ -127,6 +127,8 @@ void Fields(F&& f, M& m) {
   f(7, "shared_memory_bytes", m.shared_memory_bytes);
   f(8, "spill_bytes", m.spill_bytes);
   f(9, "size_bytes", m.size_bytes);
+  f(10, "threads", m.threads);
+  f(11, "dynamic_shared_memory_bytes", m.dynamic_shared_memory_bytes);
 }
 
 template <typename F, Is<Device> M>

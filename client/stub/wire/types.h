@@ -112,6 +112,8 @@ struct Artifact {
   int64_t shared_memory_bytes = 0;
   int64_t spill_bytes = 0;
   int64_t size_bytes = 0;
+  int32_t threads = 0;                      // GPU: of a block
+  int64_t dynamic_shared_memory_bytes = 0;  // GPU: a block's, given at the launch
 };
 
 struct Device {
