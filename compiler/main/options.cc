@@ -32,7 +32,8 @@ which kernel, which variants
   (none)                 variant 0: each constant's first choice
 
 how
-  --chip NAME            native (default), x86-64-v3, x86-64-v4, or a CPU name such as znver5
+  --chip NAME            native (default), x86-64-v3, x86-64-v4, a CPU name such as znver5, or a
+                         GPU: sm_75, sm_80, sm_86, sm_89, sm_90
   --check-races          decide for each variant whether two blocks can touch one element
   --jobs N               variants compiled at once (default: one for each CPU)
 
