@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "compiler/ir/equality.h"
@@ -21,7 +22,10 @@ struct Pending {
   const Touch* touch = nullptr;
   bool is_stale = false;
 
-  auto operator<=>(const Pending&) const = default;
+  friend bool operator==(const Pending&, const Pending&) = default;
+  friend bool operator<(const Pending& a, const Pending& b) {
+    return std::tie(a.statement, a.touch, a.is_stale) < std::tie(b.statement, b.touch, b.is_stale);
+  }
 };
 
 // What is pending at a place, along every way there.
@@ -70,8 +74,8 @@ class Flow {
   State RunWhile(const Op& op, const State& before);
   void RunStatement(const Op& op, State* state);
   const std::vector<Touch>& TouchesOf(const Op& op);
-  bool Conflicts(const Pending& before, const Op& statement, const Touch& touch);
-  bool AreOneThreads(const Pending& before, const Op& statement, const Touch& touch);
+  static bool Meet(const Touch& earlier, const Touch& touch);
+  bool AreOneThreads(const Pending& before, const Touch& touch) const;
   State Aged(const State& state, const Loop& loop) const;
   bool Varies(ValueId value, const Loop& loop) const;
 
@@ -158,44 +162,46 @@ void Flow::RunStatement(const Op& op, State* state) {
   const std::vector<Touch>& touches = TouchesOf(op);
   if (touches.empty()) return;
   bool waits = order_.waits.count(&op) > 0;
+  std::set<const Op*> relied_on;
   for (const Pending& pending : state->pending) {
-    if (waits) break;
-    waits = std::any_of(touches.begin(), touches.end(),
-                        [&](const Touch& touch) { return Conflicts(pending, op, touch); });
+    for (const Touch& touch : touches) {
+      if (!Meet(*pending.touch, touch)) continue;
+      if (AreOneThreads(pending, touch)) {
+        relied_on.insert(pending.statement);
+      } else {
+        waits = true;
+      }
+    }
   }
   if (waits) {
     order_.waits.insert(&op);
     state->pending.clear();
+  } else if (!relied_on.empty()) {
+    order_.keeps_layout.merge(relied_on);
+    order_.keeps_layout.insert(&op);
   }
   for (const Touch& touch : touches) state->pending.insert({&op, &touch, false});
 }
 
-bool Flow::Conflicts(const Pending& before, const Op& statement, const Touch& touch) {
-  const Touch& earlier = *before.touch;
+// Whether one place may be touched by both, and written by one.
+bool Flow::Meet(const Touch& earlier, const Touch& touch) {
   if (!earlier.is_write && !touch.is_write) return false;
   if ((earlier.access == nullptr) != (touch.access == nullptr)) return false;
-  const bool is_one_place = touch.access != nullptr
-                                ? earlier.access->index == touch.access->index
-                                : earlier.first < touch.end && touch.first < earlier.end;
-  return is_one_place && !AreOneThreads(before, statement, touch);
+  return touch.access != nullptr ? earlier.access->index == touch.access->index
+                                 : earlier.first < touch.end && touch.first < earlier.end;
 }
 
 // Whether each element that both touch is touched by one and the same thread.
-bool Flow::AreOneThreads(const Pending& before, const Op& statement, const Touch& touch) {
+bool Flow::AreOneThreads(const Pending& before, const Touch& touch) const {
   const Touch& earlier = *before.touch;
   if (earlier.by == Touch::By::kFirst && touch.by == Touch::By::kFirst) return true;
   if (earlier.by != Touch::By::kOwner || touch.by != Touch::By::kOwner ||
       earlier.sides != touch.sides) {
     return false;
   }
-  const bool are_same =
-      touch.access != nullptr
-          ? !before.is_stale && ir::AreSameElements(definitions_, *earlier.access, *touch.access)
-          : earlier.first == touch.first && earlier.end == touch.end;
-  if (!are_same) return false;
-  order_.keeps_layout.insert(before.statement);
-  order_.keeps_layout.insert(&statement);
-  return true;
+  return touch.access != nullptr
+             ? !before.is_stale && ir::AreSameElements(definitions_, *earlier.access, *touch.access)
+             : earlier.first == touch.first && earlier.end == touch.end;
 }
 
 // The state once a turn of the loop is over.
