@@ -59,20 +59,23 @@ Launch LaunchOf(int64_t size, DType dtype) {
 bool Has(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
 TEST(HeldTest, SmallTilesAreRegistersAndLargeOnesLocalMemory) {
-  for (const DType dtype : {DType::kF32, DType::kI8, DType::kF64}) {
-    for (const int64_t length :
-         {int64_t{64}, int64_t{1000}, int64_t{4096}, int64_t{4100}, int64_t{6001}}) {
-      ir::Function function = Accumulate(length, dtype);
-      for (const int64_t size : {length, length - 7, length + 100}) {
-        EXPECT_EQ(Differences(function, LaunchOf(size, dtype)), "") << length << " of " << size;
-      }
-      function.threads = 64;
-      const auto artifact = nvptx::Compile(function, *nvptx::ResolveChip("sm_90"));
-      ASSERT_TRUE(artifact.ok()) << artifact.status();
-      EXPECT_EQ(Has(artifact->ptx, ".local"), length > 4096) << length;
-      EXPECT_FALSE(Has(artifact->ptx, "bar.sync"));
-      EXPECT_EQ(artifact->shared_memory_bytes, 0);
+  struct Case {
+    DType dtype;
+    int64_t length;
+  };
+  for (const auto& [dtype, length] :
+       {Case{DType::kF32, 64}, Case{DType::kF32, 1000}, Case{DType::kF32, 4096},
+        Case{DType::kF32, 4100}, Case{DType::kI8, 4112}, Case{DType::kF64, 5001}}) {
+    ir::Function function = Accumulate(length, dtype);
+    for (const int64_t size : {length, length - 7}) {
+      EXPECT_EQ(Differences(function, LaunchOf(size, dtype)), "") << length << " of " << size;
     }
+    function.threads = 64;
+    const auto artifact = nvptx::Compile(function, *nvptx::ResolveChip("sm_90"));
+    ASSERT_TRUE(artifact.ok()) << artifact.status();
+    EXPECT_EQ(Has(artifact->ptx, ".local"), length > 4096) << length;
+    EXPECT_FALSE(Has(artifact->ptx, "bar.sync"));
+    EXPECT_EQ(artifact->shared_memory_bytes, 0);
   }
 }
 
