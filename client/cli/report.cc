@@ -194,6 +194,9 @@ std::string StatusText(const proto::GetStatusResponse& status, int64_t now_unix_
   std::string text = absl::StrFormat("phobosd %s, pid %d, up %s%s\n", status.daemon_version(),
                                      status.pid(), AgeText(now_unix_ms - status.started_unix_ms()),
                                      status.is_private() ? ", private to its user" : "");
+  for (const std::string& reason : status.unavailable()) {
+    absl::StrAppend(&text, "not used  ", reason, "\n");
+  }
   for (const std::string& problem : status.problems()) {
     absl::StrAppend(&text, "PROBLEM   ", problem, "\n");
   }

@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -26,6 +28,9 @@ namespace phobos::device {
 struct Description {
   tuner::v1::Device device;
   int64_t timer_resolution_ns = 1;  // samples closer than this cannot be told apart
+  // Whether its memory is the host's. Else what a job needs again and again is worth a copy in the
+  // device's memory.
+  bool has_host_memory = true;
 };
 
 // A compiled variant to load. `variant` is its index in the space, for messages and for the fake.
@@ -33,12 +38,21 @@ struct KernelFile {
   int variant = 0;
   std::string path;
   compiler::v1::Artifact artifact;
+  int threads = 0;  // of a block, on a GPU
+};
+
+// What the loaded code takes of a GPU; zeros on other devices, which have no such limits.
+struct KernelUsage {
+  int registers = 0;                // a thread
+  int64_t shared_memory_bytes = 0;  // a block, static and dynamic
+  int64_t spill_bytes = 0;          // a thread
 };
 
 // A loaded kernel; each Device knows its own kind.
 class Kernel {
  public:
   virtual ~Kernel() = default;
+  KernelUsage usage;
 };
 
 // What came of the launches since the last Finish.
@@ -46,7 +60,10 @@ struct Outcome {
   std::vector<int64_t> samples_ns;  // one a launch, in order; not positive when the timer failed
   bool disturbed = false;           // something outside took the device meanwhile
   std::string disturbance;          // what, for a person
+  int64_t now_ns = 0;               // the device's clock then, from any start
 };
+
+// Errors of every call: Aborted means that the device is lost to this process, which must end.
 
 class Device {
  public:
@@ -57,11 +74,15 @@ class Device {
 
   const Description& description() const { return description_; }
 
-  // Memory for one job's tensors, aligned to 4096, with unreadable pages on both sides where the
+  // Memory for one job's tensors, aligned to 256, with unreadable pages on both sides where the
   // device can have them; and, when `flush`, all that Flush needs. Takes the place of what an
   // earlier call gave; contents are unspecified. Nothing is given back before the Device dies, so a
   // second job finds it warm. ResourceExhausted: over what the device has, with both numbers.
   virtual absl::StatusOr<std::byte*> Reserve(int64_t bytes, bool flush) = 0;
+
+  // Says what Load will be asked for soon. A device whose artifacts need more work before they can
+  // run begins with it, in threads of its own; Load waits for its own file's.
+  virtual void Expect(absl::Span<const KernelFile>) {}
 
   // FailedPrecondition: this device cannot run it; ResourceExhausted: no memory for it; other
   // errors: a bad artifact.
@@ -80,14 +101,21 @@ class Device {
                               const tuner::v1::Grid& grid) = 0;
 
   // Waits for everything queued. What disturbed the device is looked for from the first launch
-  // queued to here.
-  virtual absl::StatusOr<Outcome> Finish() = 0;
+  // queued to here. Where launches are not over when Launch returns, `runs` is told which one, by
+  // its place among those queued, is the one that runs now; after an error of a launch the last it
+  // was told is the guilty one.
+  virtual absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t launch)> runs) = 0;
 
-  // Bytes of device memory as the host reads them. Valid until the next call.
+  // Bytes of device memory as the host reads them, when all that is queued is done. Valid until the
+  // next call.
   virtual absl::StatusOr<const std::byte*> Read(const std::byte* from, int64_t bytes) = 0;
 
-  // The clock by which a warm-up is long enough, from any start.
-  virtual int64_t NowNs() = 0;
+  // Offset of the first byte that differs between two places in the device's own memory, when all
+  // that is queued is done. Of the host's memory the caller finds it itself.
+  virtual absl::StatusOr<std::optional<int64_t>> FirstDifference(const std::byte*, const std::byte*,
+                                                                 int64_t) {
+    return absl::UnimplementedError("this device's memory is the host's");
+  }
 
  private:
   const Description description_;

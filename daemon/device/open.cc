@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "daemon/device/cpu/cpu_device.h"
+#include "daemon/device/cuda/cuda_device.h"
 #include "daemon/device/fake/fake_device.h"
 #include "daemon/device/fake/script.h"
 
@@ -28,16 +30,34 @@ absl::StatusOr<std::unique_ptr<Device>> OpenFake(const std::string& path) {
 
 }  // namespace
 
+Inventory ListGpus() {
+  Inventory inventory;
+  absl::StatusOr<std::vector<absl::StatusOr<tuner::v1::Device>>> cards = DescribeCards();
+  if (!cards.ok()) {
+    inventory.unavailable.push_back(absl::StrCat("CUDA: ", cards.status().message()));
+    return inventory;
+  }
+  for (absl::StatusOr<tuner::v1::Device>& card : *cards) {
+    if (card.ok()) {
+      inventory.devices.push_back(*std::move(card));
+    } else {
+      inventory.unavailable.push_back(absl::StrCat("CUDA: ", card.status().message()));
+    }
+  }
+  return inventory;
+}
+
 absl::StatusOr<std::unique_ptr<Device>> Open(const std::string& name) {
   absl::string_view rest = name;
   if (rest == "cpu") return OpenCpu(0);
+  if (absl::ConsumePrefix(&rest, "cuda:")) return OpenCuda(std::string(rest));
   if (absl::ConsumePrefix(&rest, "fake:")) return OpenFake(std::string(rest));
   int64_t llc_bytes = 0;
   if (absl::ConsumePrefix(&rest, "cpu:") && absl::SimpleAtoi(rest, &llc_bytes) && llc_bytes > 0) {
     return OpenCpu(llc_bytes);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no device is called \"", name, "\": cpu, cpu:LLC_BYTES or fake:FILE"));
+  return absl::InvalidArgumentError(absl::StrCat("no device is called \"", name,
+                                                 "\": cpu, cpu:LLC_BYTES, cuda:CARD or fake:FILE"));
 }
 
 }  // namespace phobos::device

@@ -7,16 +7,28 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "daemon/device/device.h"
+#include "proto/phobos/tuner/v1/types.pb.h"
 
 namespace phobos::device {
 
 // "cpu": the host chip. "cpu:BYTES": the same, where BYTES is the size of its last-level cache
-// should the machine not tell. "fake:FILE": the scripted device of fake/script.h. InvalidArgument:
-// another name; Unavailable: there is no such device here, with the reason.
+// should the machine not tell. "cuda:CARD": a GPU by its uuid or its number. "fake:FILE": the
+// scripted device of fake/script.h. InvalidArgument: another name; Unavailable: there is no such
+// device here, with the reason.
 absl::StatusOr<std::unique_ptr<Device>> Open(const std::string& name);
+
+// The GPUs of this machine as Open would describe them; "cuda:UUID" opens one.
+struct Inventory {
+  std::vector<tuner::v1::Device> devices;
+  std::vector<std::string> unavailable;  // why there are none, or why one is not used
+};
+
+// Loads the driver, which stays in the process, and makes no context.
+Inventory ListGpus();
 
 }  // namespace phobos::device
 

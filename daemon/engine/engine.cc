@@ -37,6 +37,7 @@ absl::Status WhyNotCompiled(const compiler::v1::Variant& variant, const std::str
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(Parts parts) {
   std::unique_ptr<Engine> engine(new Engine);
   engine->runner_ = std::move(parts.runner);
+  engine->unavailable_ = std::move(parts.unavailable);
   std::vector<std::string> chips;
   for (std::unique_ptr<worker::Supervisor>& worker : parts.workers) {
     absl::StatusOr<tuner::v1::Device> device = worker->Describe();
@@ -85,6 +86,7 @@ void Engine::FillStatus(tuner::v1::GetStatusResponse& status) {
   status.set_lookups(finder_->lookups());
   status.set_hits(finder_->hits());
   status.set_tunes(tunes_->finished());
+  for (const std::string& reason : unavailable_) status.add_unavailable(reason);
   tunes_->FillStatus(status);
   chips_->FillStatus(status);
 }

@@ -34,6 +34,7 @@ class Engine {
   struct Parts {
     std::string cache_dir;
     std::vector<std::unique_ptr<worker::Supervisor>> workers;  // one a device
+    std::vector<std::string> unavailable;  // why a kind of device has no worker, a sentence each
     std::unique_ptr<compile::Runner> runner;
     Chips::OpenResults open_results;
     process::SegmentPool* segments = nullptr;

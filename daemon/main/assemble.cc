@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/main/assemble.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/version.h"
 #include "cache/sqlite_store.h"
+#include "daemon/compile/command.h"
 #include "daemon/compile/runner.h"
 #include "daemon/process/self.h"
 #include "daemon/process/timing_lock.h"
+#include "daemon/worker/messages.pb.h"
 #include "daemon/worker/supervisor.h"
 
 namespace phobos {
 namespace {
 
-std::unique_ptr<worker::Supervisor> MakeWorker(const options::Options& options,
-                                               const std::string& device) {
+std::unique_ptr<worker::Supervisor> MakeWorker(
+    const options::Options& options, const std::string& device,
+    std::optional<tuner::v1::Device> described = std::nullopt) {
   worker::SupervisorOptions worker;
   worker.command = {options.program, absl::StrCat("--worker=", device)};
   worker.idle_limit = options.worker_idle;
+  worker.device = std::move(described);
   return worker::Supervisor::Create(std::move(worker));
 }
 
@@ -29,6 +35,38 @@ std::unique_ptr<worker::Supervisor> MakeWorker(const options::Options& options,
 std::string DeviceName(const options::Options& options, const std::string& device) {
   return device == "cpu" && options.llc_bytes > 0 ? absl::StrCat("cpu:", options.llc_bytes)
                                                   : device;
+}
+
+// The GPUs, as a child process finds them.
+worker::Cards AskForCards(const options::Options& options) {
+  constexpr absl::Duration kLimit = absl::Seconds(30);
+  worker::Cards cards;
+  compile::CommandRunner runner;
+  const absl::StatusOr<compile::Ended> ended =
+      runner.Run({.argv = {options.program, "--cards"}, .keep_output = true, .limit = kLimit});
+  const bool is_said =
+      ended.ok() && ended->exit_status == 0 && cards.ParseFromString(ended->output);
+  if (is_said) return cards;
+  cards.Clear();
+  cards.add_unavailable(absl::StrCat("CUDA: the process that looks for GPUs failed: ",
+                                     ended.ok() ? ended->how : ended.status().message()));
+  return cards;
+}
+
+// One worker for each GPU that `device` means: "cuda" all, "cuda:UUID" one.
+void AddGpus(const options::Options& options, const std::string& device, const worker::Cards& cards,
+             engine::Engine::Parts& parts) {
+  parts.unavailable.assign(cards.unavailable().begin(), cards.unavailable().end());
+  bool is_found = false;
+  for (const tuner::v1::Device& card : cards.devices()) {
+    const std::string name = absl::StrCat("cuda:", card.uuid());
+    if (device != "cuda" && device != name) continue;
+    is_found = true;
+    parts.workers.push_back(MakeWorker(options, name, card));
+  }
+  if (!is_found && device != "cuda") {
+    parts.unavailable.push_back(absl::StrCat("CUDA: there is no GPU ", device.substr(5)));
+  }
 }
 
 // Quiet: of all threads of the machine only the one that asks wants to run.
@@ -47,8 +85,14 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
   engine::Engine::Parts parts;
   ASSIGN_OR_RETURN(parts.runner, compile::Runner::Start(compiler));
   parts.cache_dir = cache_dir;
+  std::optional<worker::Cards> cards;
   for (const std::string& device : options.devices) {
-    parts.workers.push_back(MakeWorker(options, DeviceName(options, device)));
+    if (!absl::StartsWith(device, "cuda")) {
+      parts.workers.push_back(MakeWorker(options, DeviceName(options, device)));
+      continue;
+    }
+    if (!cards.has_value()) cards = AskForCards(options);
+    AddGpus(options, device, *cards, parts);
   }
   parts.open_results = cache::OpenSqliteStore;
   parts.segments = &segments;

@@ -27,6 +27,8 @@ int main(int argc, char** argv) {
       return 0;
     case options::Command::Kind::kWorker:
       return phobos::worker::WorkerMain(command->worker_socket, command->worker_device);
+    case options::Command::Kind::kCards:
+      return phobos::worker::CardsMain();
     case options::Command::Kind::kServe:
       break;
   }

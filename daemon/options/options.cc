@@ -103,10 +103,16 @@ absl::Status SetSpan(const std::string& value, Command& command) {
 absl::Status SetDevices(const std::string& value, Command& command) {
   command.options.devices = absl::StrSplit(value, ',');
   for (const std::string& device : command.options.devices) {
-    if (device != "cpu" && !device.starts_with("fake:")) {
-      return absl::InvalidArgumentError(absl::StrCat("'", device, "' is no device; write cpu"));
+    const bool is_known = device == "cpu" || device == "cuda" || device.starts_with("cuda:") ||
+                          device.starts_with("fake:");
+    if (!is_known) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", device, "' is no device; write cuda, cuda:UUID or cpu"));
     }
   }
+  // A call that names no device means the last.
+  std::stable_partition(command.options.devices.begin(), command.options.devices.end(),
+                        [](const std::string& device) { return device != "cpu"; });
   return absl::OkStatus();
 }
 
@@ -149,7 +155,8 @@ constexpr Flag kFlags[] = {
      SetWhole<&Options::ready_fd, 0>},
     {"idle-exit", "TIME", "a private daemon ends after this long without a call; 0: never [15m]",
      SetSpan<&Options::idle_exit>},
-    {"devices", "LIST", "devices to tune on, separated by commas [cpu]", SetDevices},
+    {"devices", "LIST", "devices to tune on: cuda (all GPUs), cuda:UUID, cpu [cuda,cpu]",
+     SetDevices},
     {"tie-break", "POLICY", "fastest, or first-within-noise: the same winner everywhere [fastest]",
      SetTieBreak},
     {"compiler", "PATH", "the compiler [phobos-compile beside this program]",
@@ -179,6 +186,7 @@ constexpr Flag kFlags[] = {
      SetSpan<&Options::warm_up>},
     {"worker", "DEVICE", nullptr, SetWorker},
     {"worker-socket", "N", nullptr, SetWorkerSocket},
+    {"cards", nullptr, nullptr, SetKind<Command::Kind::kCards>},
     {"help", nullptr, "show this text", SetKind<Command::Kind::kHelp>},
     {"version", nullptr, "show the version", SetKind<Command::Kind::kVersion>},
 };

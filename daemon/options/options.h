@@ -38,9 +38,9 @@ struct Options {
   int ready_fd = -1;
   // A private daemon ends after this long without a call. Default: 15 min. 0: never.
   absl::Duration idle_exit = absl::Minutes(15);
-  // Devices, in the order in which clients are shown them: "cpu", or "fake:FILE" for tests.
-  // Default: cpu.
-  std::vector<std::string> devices = {"cpu"};
+  // Devices, in the order in which clients are shown them: "cuda" (every GPU), "cuda:UUID", "cpu",
+  // or "fake:FILE" for tests. The host chip is last where it is there at all. Default: cuda,cpu.
+  std::vector<std::string> devices = {"cuda", "cpu"};
   // How the winner is chosen where a request leaves it open. Default: the fastest.
   tuner::v1::TieBreak tie_break = tuner::v1::TIE_BREAK_FASTEST;
   // The compiler. Default: phobos-compile beside this program, else where a build of the tree has
@@ -83,10 +83,10 @@ struct Options {
 
 // What the command line asks for.
 struct Command {
-  enum class Kind { kServe, kWorker, kHelp, kVersion };
+  enum class Kind { kServe, kWorker, kCards, kHelp, kVersion };
   Kind kind = Kind::kServe;
   Options options;            // kServe
-  std::string worker_device;  // kWorker: "cpu", "fake:FILE"
+  std::string worker_device;  // kWorker: as device::Open takes it
   int worker_socket = -1;     // kWorker
 };
 

@@ -41,6 +41,14 @@ Admission JudgeEntry(const Spec& spec, const compile::CompiledVariant* compiled,
   return Admit(spec.description, variant, spec.extents, spec.scalars, &grid->grid());
 }
 
+// What the device found in the loaded code; the compiler's own numbers stay where it says nothing.
+void KeepUsage(const worker::LoadOutcome& usage, v1::VariantResult& result) {
+  if (usage.registers() == 0) return;
+  result.set_registers(usage.registers());
+  result.set_shared_memory_bytes(usage.shared_memory_bytes());
+  result.set_spill_bytes(usage.spill_bytes());
+}
+
 }  // namespace
 
 absl::Duration LaunchLimit(int64_t fastest_ns, const Measuring& measuring) {
@@ -133,6 +141,13 @@ absl::StatusOr<bool> Field::Prepare() {
         continue;
       }
       is_begun_ = true;
+      std::vector<worker::VariantSetup> expected;
+      for (const Entry& entry : entries_) {
+        if (entry.is_running) expected.push_back(entry.setup);
+      }
+      const absl::Status told = worker_.Expect(expected);
+      if (!told.ok()) RETURN_IF_ERROR(Absorb(told, -1));
+      if (!is_begun_) continue;
     }
     const auto next = std::find_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
       return entry.is_running && !entry.is_loaded;
@@ -145,12 +160,14 @@ absl::StatusOr<bool> Field::Prepare() {
 
 absl::Status Field::Load(int variant) {
   Entry& entry = entries_[static_cast<size_t>(variant)];
-  const absl::Status loaded = worker_.Load(entry.setup);
+  const absl::StatusOr<worker::LoadOutcome> outcome = worker_.Load(entry.setup);
+  const absl::Status loaded = outcome.status();
   entry.is_loaded = loaded.ok();
   const std::string reason =
       absl::StrCat("its artifact cannot be loaded: ", std::string(loaded.message()));
   switch (loaded.code()) {
     case absl::StatusCode::kOk:
+      KeepUsage(*outcome, results_[static_cast<size_t>(variant)]);
       return absl::OkStatus();
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kUnavailable:
@@ -171,6 +188,10 @@ absl::Status Field::Absorb(const absl::Status& error, int variant) {
   if (absl::IsAborted(error)) return AbsorbDeath(variant);
   if (absl::IsResourceExhausted(error) && variant >= 0) {
     PutOut(variant, v1::VARIANT_STATUS_OUT_OF_MEMORY, std::string(error.message()));
+    return absl::OkStatus();
+  }
+  if (absl::IsFailedPrecondition(error) && variant >= 0) {
+    PutOut(variant, v1::VARIANT_STATUS_UNSUPPORTED, std::string(error.message()));
     return absl::OkStatus();
   }
   return error;

@@ -13,6 +13,10 @@
 namespace phobos::worker {
 namespace {
 
+// Copies that are kept lie at the tensor's own address modulo this, so that both can be read by the
+// same wide loads.
+constexpr int64_t kKeptAlignment = 256;
+
 std::vector<const TensorSetup*> Pointers(const JobSetup& setup) {
   std::vector<const TensorSetup*> tensors;
   for (const TensorSetup& tensor : setup.tensors()) tensors.push_back(&tensor);
@@ -30,6 +34,10 @@ absl::StatusOr<absl::Span<const std::byte>> Range(
   }
   return memory[static_cast<size_t>(index)].subspan(static_cast<size_t>(offset),
                                                     static_cast<size_t>(bytes));
+}
+
+device::KernelFile FileOf(const VariantSetup& variant) {
+  return {variant.variant(), variant.artifact_path(), variant.artifact(), variant.threads()};
 }
 
 std::string CanaryText(const std::string& tensor, int64_t bytes, int64_t offset) {
@@ -52,9 +60,39 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Begin(
   ASSIGN_OR_RETURN(Layout layout, LayOut(Pointers(setup)));
   std::unique_ptr<Job> job(new Job(std::move(setup), std::move(layout), device, mark));
   RETURN_IF_ERROR(job->AddTensors(memory));
-  ASSIGN_OR_RETURN(job->base_, device.Reserve(job->layout_.total_bytes, job->setup_.flush()));
+  const int64_t tensors = job->layout_.total_bytes;
+  ASSIGN_OR_RETURN(job->base_, device.Reserve(tensors + job->KeptBytes(), job->setup_.flush()));
   RETURN_IF_ERROR(job->AddSlots());
+  RETURN_IF_ERROR(job->Keep(tensors));
   return job;
+}
+
+int64_t Job::KeptBytes() const {
+  if (device_.description().has_host_memory) return 0;
+  int64_t bytes = 0;
+  for (const Tensor& tensor : tensors_) {
+    const auto places = tensor.expected.data() == nullptr ? 1 : 2;
+    bytes += places * (tensor.setup->bytes() + 2 * kKeptAlignment);
+  }
+  return bytes;
+}
+
+absl::Status Job::Keep(int64_t offset) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor& tensor = tensors_[i];
+    tensor.kept = tensor.pristine.data();
+    tensor.kept_expected = tensor.expected.data();
+    if (device_.description().has_host_memory) continue;
+    for (const std::byte** kept : {&tensor.kept, &tensor.kept_expected}) {
+      if (*kept == nullptr) continue;
+      offset = (offset + kKeptAlignment - 1) / kKeptAlignment * kKeptAlignment;
+      std::byte* place = base_ + offset + layout_.places[i].tensor % kKeptAlignment;
+      RETURN_IF_ERROR(device_.Copy(place, *kept, layout_.places[i].bytes));
+      *kept = place;
+      offset += kKeptAlignment + layout_.places[i].bytes;
+    }
+  }
+  return Finish().status();
 }
 
 absl::Status Job::AddTensors(const std::vector<absl::Span<const std::byte>>& memory) {
@@ -94,14 +132,22 @@ absl::Status Job::AddSlots() {
   return absl::OkStatus();
 }
 
-absl::Status Job::Load(const VariantSetup& variant) {
+void Job::Expect(absl::Span<const VariantSetup> variants) {
+  std::vector<device::KernelFile> files;
+  for (const VariantSetup& variant : variants) files.push_back(FileOf(variant));
+  device_.Expect(files);
+}
+
+absl::StatusOr<LoadOutcome> Job::Load(const VariantSetup& variant) {
   // Loading runs the artifact's initializers.
   const ScopedMark mark(mark_, variant.variant());
-  ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel,
-                   device_.Load(device::KernelFile{variant.variant(), variant.artifact_path(),
-                                                   variant.artifact()}));
+  ASSIGN_OR_RETURN(std::unique_ptr<device::Kernel> kernel, device_.Load(FileOf(variant)));
+  LoadOutcome outcome;
+  outcome.set_registers(kernel->usage.registers);
+  outcome.set_shared_memory_bytes(kernel->usage.shared_memory_bytes);
+  outcome.set_spill_bytes(kernel->usage.spill_bytes);
   variants_[variant.variant()] = Variant{std::move(kernel), variant.grid()};
-  return absl::OkStatus();
+  return outcome;
 }
 
 absl::StatusOr<const Job::Variant*> Job::Find(int variant) const {
@@ -114,13 +160,32 @@ absl::StatusOr<const Job::Variant*> Job::Find(int variant) const {
 
 absl::Status Job::Launch(int index, const Variant& variant) {
   const ScopedMark mark(mark_, index);
+  queued_.push_back(index);
   return device_.Launch(*variant.kernel, slots_, variant.grid);
+}
+
+absl::Status Job::LaunchAmongOthers(int index, const Variant& variant) {
+  const absl::Status launched = Launch(index, variant);
+  if (launched.ok() || absl::IsAborted(launched)) return launched;
+  return absl::AbortedError(absl::StrCat("a launch was refused: ", launched.message()));
+}
+
+absl::StatusOr<device::Outcome> Job::Finish() {
+  bool is_marked = false;
+  absl::StatusOr<device::Outcome> outcome = device_.Finish([&](size_t launch) {
+    mark_.Begin(queued_[launch]);
+    is_marked = true;
+  });
+  // After an error the mark stays, for whoever asks which launch it was.
+  if (is_marked && outcome.ok()) mark_.End();
+  queued_.clear();
+  return outcome;
 }
 
 absl::Status Job::Refresh(size_t tensor) {
   tensors_[tensor].is_stale = false;
   if (tensors_[tensor].pristine.empty()) return absl::OkStatus();
-  return device_.Copy(base_ + layout_.places[tensor].tensor, tensors_[tensor].pristine.data(),
+  return device_.Copy(base_ + layout_.places[tensor].tensor, tensors_[tensor].kept,
                       layout_.places[tensor].bytes);
 }
 
@@ -152,7 +217,7 @@ absl::Status Job::LayCanaries(uint64_t seed) {
     RETURN_IF_ERROR(lay(tensor, place.tensor + place.bytes, place.end, place.bytes));
   }
   standing_seed_ = seed;
-  return device_.Finish().status();
+  return Finish().status();
 }
 
 absl::StatusOr<std::string> Job::ChangedCanary() {
@@ -174,14 +239,22 @@ absl::StatusOr<std::string> Job::ChangedCanary() {
   return std::string();
 }
 
+absl::StatusOr<std::optional<int64_t>> Job::FirstChange(size_t tensor, const std::byte* kept,
+                                                        absl::Span<const std::byte> host) {
+  const Place& place = layout_.places[tensor];
+  if (!device_.description().has_host_memory && place.bytes > 0) {
+    return device_.FirstDifference(base_ + place.tensor, kept, place.bytes);
+  }
+  ASSIGN_OR_RETURN(const std::byte* bytes, device_.Read(base_ + place.tensor, place.bytes));
+  return FirstDifference(absl::MakeSpan(bytes, host.size()), host);
+}
+
 absl::StatusOr<std::string> Job::ChangedInput() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorSetup& setup = *tensors_[i].setup;
     if (setup.is_written()) continue;
-    ASSIGN_OR_RETURN(const std::byte* bytes,
-                     device_.Read(base_ + layout_.places[i].tensor, setup.bytes()));
-    const auto changed = FirstDifference(absl::MakeSpan(bytes, static_cast<size_t>(setup.bytes())),
-                                         tensors_[i].pristine);
+    ASSIGN_OR_RETURN(const std::optional<int64_t> changed,
+                     FirstChange(i, tensors_[i].kept, tensors_[i].pristine));
     if (!changed.has_value()) continue;
     tensors_[i].is_stale = true;
     const std::vector<int64_t> shape(setup.shape().begin(), setup.shape().end());
@@ -205,10 +278,12 @@ absl::StatusOr<std::string> Job::WrongResult() {
     Tensor& tensor = tensors_[i];
     const TensorSetup& setup = *tensor.setup;
     if (setup.expected_memory() < 0) continue;
+    ASSIGN_OR_RETURN(const std::optional<int64_t> changed,
+                     FirstChange(i, tensor.kept_expected, tensor.expected));
+    if (!changed.has_value()) continue;
     ASSIGN_OR_RETURN(const std::byte* bytes,
                      device_.Read(base_ + layout_.places[i].tensor, setup.bytes()));
     const auto got = absl::MakeSpan(bytes, static_cast<size_t>(setup.bytes()));
-    if (!FirstDifference(got, tensor.expected).has_value()) continue;
     if (!tensor.expected_rms.has_value()) {
       tensor.expected_rms = RootMeanSquare(setup.dtype(), tensor.expected);
     }
@@ -234,7 +309,7 @@ absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
   RETURN_IF_ERROR(RefreshStale());
   RETURN_IF_ERROR(LayCanaries(seed));
   RETURN_IF_ERROR(Launch(variant, *found));
-  ASSIGN_OR_RETURN(const device::Outcome launched, device_.Finish());
+  ASSIGN_OR_RETURN(const device::Outcome launched, Finish());
 
   CheckOutcome outcome;
   if (!launched.samples_ns.empty()) outcome.set_launch_ns(launched.samples_ns.back());
@@ -265,16 +340,18 @@ absl::StatusOr<int64_t> Job::WarmUp(absl::Span<const int> variants, int64_t at_l
   RETURN_IF_ERROR(RefreshStale());
   if (!standing_seed_.has_value()) RETURN_IF_ERROR(LayCanaries(setup_.seed()));
   MarkAllStale();  // nobody looks at the inputs after these launches
-  const int64_t start = device_.NowNs();
+  // The copies are not part of it.
+  ASSIGN_OR_RETURN(device::Outcome outcome, Finish());
+  const int64_t start = outcome.now_ns;
   int64_t launches = 0;
   do {
     for (size_t i = 0; i < found.size(); ++i) {
       RETURN_IF_ERROR(Restore());
-      RETURN_IF_ERROR(Launch(variants[i], *found[i]));
+      RETURN_IF_ERROR(LaunchAmongOthers(variants[i], *found[i]));
     }
     launches += static_cast<int64_t>(found.size());
-    RETURN_IF_ERROR(device_.Finish().status());
-  } while (device_.NowNs() - start < at_least_ns);
+    ASSIGN_OR_RETURN(outcome, Finish());
+  } while (outcome.now_ns - start < at_least_ns);
   return launches;
 }
 
@@ -287,9 +364,9 @@ absl::StatusOr<RoundOutcome> Job::Round(absl::Span<const int> order, bool flush)
   for (size_t i = 0; i < found.size(); ++i) {
     RETURN_IF_ERROR(Restore());
     if (flush) RETURN_IF_ERROR(device_.Flush());
-    RETURN_IF_ERROR(Launch(order[i], *found[i]));
+    RETURN_IF_ERROR(LaunchAmongOthers(order[i], *found[i]));
   }
-  ASSIGN_OR_RETURN(const device::Outcome launched, device_.Finish());
+  ASSIGN_OR_RETURN(const device::Outcome launched, Finish());
   // A launch may have written into an input. Whoever is checked next must not pay for it.
   MarkAllStale();
 

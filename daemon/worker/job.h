@@ -37,8 +37,11 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
+  // Load will be called for these.
+  void Expect(absl::Span<const VariantSetup> variants);
+
   // Errors are Device::Load's and concern this variant alone.
-  absl::Status Load(const VariantSetup& variant);
+  absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant);
 
   // One launch on fresh copies between fresh canaries, then everything is looked at: canaries,
   // unwritten tensors, results. NotFound: the variant is not loaded. The rest of the errors are the
@@ -61,22 +64,34 @@ class Job {
   };
 
   // A tensor's bytes as the caller gave them, what is expected, and whether the device's copy may
-  // differ from the former.
+  // differ from the former. `kept` and `kept_expected` are the same bytes where the device gets at
+  // them fast: in its own memory, unless that is the host's.
   struct Tensor {
     const TensorSetup* setup = nullptr;
     absl::Span<const std::byte> pristine;
     absl::Span<const std::byte> expected;  // empty data: none
-    std::optional<double> expected_rms;    // worked out when first needed
+    const std::byte* kept = nullptr;
+    const std::byte* kept_expected = nullptr;
+    std::optional<double> expected_rms;  // worked out when first needed
     bool is_stale = true;
   };
 
   Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark);
   absl::Status AddTensors(const std::vector<absl::Span<const std::byte>>& memory);
   absl::Status AddSlots();
+  // Bytes of the device's memory that kept copies of all tensors take.
+  int64_t KeptBytes() const;
+  // Makes the kept copies, from `offset` of the memory on.
+  absl::Status Keep(int64_t offset);
 
   absl::StatusOr<const Variant*> Find(int variant) const;
   // Queues a launch, marked for the supervisor.
   absl::Status Launch(int index, const Variant& variant);
+  // The same for a launch between others: one that is refused leaves the device as lost, because
+  // the caller could not tell whose it was; the mark can.
+  absl::Status LaunchAmongOthers(int index, const Variant& variant);
+  // Device::Finish, the launch that runs marked for the supervisor.
+  absl::StatusOr<device::Outcome> Finish();
   // Queue copies of the caller's bytes: of one tensor, of what may differ, of what kernels read and
   // write.
   absl::Status Refresh(size_t tensor);
@@ -87,6 +102,10 @@ class Job {
   // Lays new canaries beside every tensor and waits for that.
   absl::Status LayCanaries(uint64_t seed);
 
+  // Offset of the first byte of a tensor that is not as in `kept`, whose bytes on the host are
+  // `host`.
+  absl::StatusOr<std::optional<int64_t>> FirstChange(size_t tensor, const std::byte* kept,
+                                                     absl::Span<const std::byte> host);
   // Why a check fails, or the text is empty.
   absl::StatusOr<std::string> ChangedCanary();
   absl::StatusOr<std::string> ChangedInput();
@@ -102,6 +121,7 @@ class Job {
   std::vector<Tensor> tensors_;
   std::vector<uint64_t> slots_;
   std::map<int, Variant> variants_;
+  std::vector<int> queued_;                // the variants launched since the last Finish
   std::optional<uint64_t> standing_seed_;  // of the canaries in place
 };
 

@@ -25,7 +25,8 @@
 namespace phobos::worker {
 namespace {
 
-constexpr int kWorkerSocket = 3;  // its number in the worker process
+constexpr int kWorkerSocket = 3;    // its number in the worker process
+constexpr size_t kFieldBytes = 16;  // what a message in a list takes beside its own bytes, at most
 
 // A worker process and what is shared with it.
 struct Process {
@@ -93,6 +94,7 @@ class ProcessSupervisor : public Supervisor {
   ~ProcessSupervisor() override { Stop(); }
 
   absl::StatusOr<tuner::v1::Device> Describe() override {
+    if (options_.device.has_value()) return *options_.device;
     const absl::MutexLock lock(&mutex_);
     Request request;
     request.mutable_describe();
@@ -109,12 +111,26 @@ class ProcessSupervisor : public Supervisor {
     return CallFresh(request, descriptors, "checking").status();
   }
 
-  absl::Status Load(const VariantSetup& variant) override {
+  absl::Status Expect(const std::vector<VariantSetup>& variants) override {
+    const absl::MutexLock lock(&mutex_);
+    Request request;
+    size_t bytes = 0;
+    for (const VariantSetup& variant : variants) {
+      bytes += variant.ByteSizeLong() + kFieldBytes;
+      if (bytes > kMostMessageBytes / 2) break;  // the rest is not expected
+      *request.mutable_expect()->add_variants() = variant;
+    }
+    return Call(request, {}, "checking", Watched()).status();
+  }
+
+  absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant) override {
     const absl::MutexLock lock(&mutex_);
     Request request;
     *request.mutable_load() = variant;
     // Reading a file can take long on a busy disk, which is not the variant's fault.
-    return Call(request, {}, "checking", {options_.quiet_limit, options_.quiet_limit}).status();
+    ASSIGN_OR_RETURN(const Reply reply,
+                     Call(request, {}, "checking", {options_.quiet_limit, options_.quiet_limit}));
+    return reply.load();
   }
 
   absl::StatusOr<CheckOutcome> Check(int variant, uint64_t seed) override {
@@ -256,6 +272,7 @@ class ProcessSupervisor : public Supervisor {
     Reply reply;
     if (!Receive(process_->socket.get(), reply).ok()) return Died();
     last_use_ = absl::Now();
+    if (reply.is_lost()) return Lost(reply.message());
     if (reply.code() == 0) return reply;
     return absl::Status(static_cast<absl::StatusCode>(reply.code()), reply.message());
   }
@@ -276,6 +293,15 @@ class ProcessSupervisor : public Supervisor {
     Death death;
     death.variant = process_->mark.variant();
     death.how = DescribeExit(Reap(absl::Seconds(1)));
+    return Record(std::move(death));
+  }
+
+  // The device is lost to the process, which said so and ends.
+  absl::Status Lost(const std::string& how) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Death death;
+    death.variant = process_->mark.variant();
+    death.how = how;
+    Reap(absl::ZeroDuration());
     return Record(std::move(death));
   }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace phobos::worker {
 
 struct SupervisorOptions {
   std::vector<std::string> command;  // argv of the worker process; "--worker-socket=N" is added
+  // What Describe says without starting the process; nullopt: the process is asked.
+  std::optional<tuner::v1::Device> device;
   absl::Duration start_limit = absl::Seconds(20);
   absl::Duration idle_limit = absl::Seconds(60);
   // Of a call in which no variant runs, or a variant's initializers do: the worker itself hangs,
@@ -47,8 +50,13 @@ class Supervisor : public Worker {
 };
 
 // Body of the worker process: serves `socket` until it closes. `device` as for device::Open
-// (daemon/device/open.h): "cpu", "cpu:LLC_BYTES" or "fake:FILE". Returns the exit status.
+// (daemon/device/open.h): "cpu", "cpu:LLC_BYTES", "cuda:CARD" or "fake:FILE". Returns the exit
+// status.
 int WorkerMain(int socket, const std::string& device);
+
+// Body of the short-lived process that looks for GPUs, so that the daemon itself never loads a
+// driver: writes Cards to standard output. Returns the exit status.
+int CardsMain();
 
 }  // namespace phobos::worker
 

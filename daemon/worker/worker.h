@@ -45,8 +45,11 @@ class Worker {
   // ResourceExhausted: needs more memory than the device has, with both numbers.
   virtual absl::Status Begin(const JobSetup& setup, const std::vector<SharedMemory>& memory) = 0;
 
+  // Says what Load will be called for soon, so that a GPU's linker can begin. May leave some out.
+  virtual absl::Status Expect(const std::vector<VariantSetup>& variants) = 0;
+
   // Loads a variant's artifact; InvalidArgument etc. concern this variant alone.
-  virtual absl::Status Load(const VariantSetup& variant) = 0;
+  virtual absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant) = 0;
 
   // Runs one variant once on fresh copies and compares. `seed` makes the canaries.
   virtual absl::StatusOr<CheckOutcome> Check(int variant, uint64_t seed) = 0;

@@ -28,6 +28,7 @@ class Server {
   Reply Answer(const Request& request, std::vector<Fd> descriptors) {
     Reply reply;
     const absl::Status status = Dispatch(request, std::move(descriptors), reply);
+    reply.set_is_lost(absl::IsAborted(status));
     reply.set_code(static_cast<int>(status.code()));
     reply.set_message(std::string(status.message()));
     return reply;
@@ -50,8 +51,15 @@ class Server {
     }
     if (job_ == nullptr) return absl::FailedPreconditionError("the worker has no job");
     switch (request.call_case()) {
-      case Request::kLoad:
-        return job_->Load(request.load());
+      case Request::kExpect: {
+        const auto& variants = request.expect().variants();
+        job_->Expect(std::vector<VariantSetup>(variants.begin(), variants.end()));
+        return absl::OkStatus();
+      }
+      case Request::kLoad: {
+        ASSIGN_OR_RETURN(*reply.mutable_load(), job_->Load(request.load()));
+        return absl::OkStatus();
+      }
       case Request::kCheck: {
         ASSIGN_OR_RETURN(*reply.mutable_check(),
                          job_->Check(request.check().variant(), request.check().seed()));
@@ -114,6 +122,14 @@ void PreferToDie() {
 
 }  // namespace
 
+int CardsMain() {
+  const device::Inventory inventory = device::ListGpus();
+  Cards cards;
+  for (const tuner::v1::Device& device : inventory.devices) *cards.add_devices() = device;
+  for (const std::string& reason : inventory.unavailable) cards.add_unavailable(reason);
+  return cards.SerializeToFileDescriptor(STDOUT_FILENO) ? 0 : 1;
+}
+
 int WorkerMain(int socket, const std::string& device) {
   PreferToDie();
   Server server(device);
@@ -123,7 +139,7 @@ int WorkerMain(int socket, const std::string& device) {
     if (absl::IsUnavailable(descriptors.status())) return 0;  // the daemon closed its end
     if (!descriptors.ok()) return 1;
     const Reply reply = server.Answer(request, *std::move(descriptors));
-    if (!Send(socket, reply).ok()) return 1;
+    if (!Send(socket, reply).ok() || reply.is_lost()) return 1;
   }
 }
 

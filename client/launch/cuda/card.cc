@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <string_view>
+
 namespace phobos::launch::cuda {
 namespace {
 
@@ -87,6 +89,14 @@ std::string ChipOf(int major, int minor) {
     if (known <= major * 10 + minor) chip = "sm_" + std::to_string(known);
   }
   return chip;
+}
+
+std::string CubinPath(const std::string& ptx_path, const Card& card, int driver_version) {
+  constexpr std::string_view kExtension = ".ptx";
+  std::string stem = ptx_path;
+  if (stem.ends_with(kExtension)) stem.resize(stem.size() - kExtension.size());
+  return stem + ".cc" + std::to_string(card.major * 10 + card.minor) + "." +
+         std::to_string(driver_version) + ".cubin";
 }
 
 StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver) {

@@ -34,6 +34,10 @@ struct Card {
 // one, because PTX runs on newer cards. Empty: older than every chip that is compiled for.
 std::string ChipOf(int major, int minor);
 
+// Where the cubin made from a PTX file is kept: beside it, one for each kind of card and version of
+// the driver, because another one's cubin may not load.
+std::string CubinPath(const std::string& ptx_path, const Card& card, int driver_version);
+
 // All that the driver shows this process, in its order.
 StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver);
 

@@ -97,7 +97,7 @@ class CpuDevice : public Device {
     if (flush_buffer_.bytes() < wanted_flush) {
       ASSIGN_OR_RETURN(flush_buffer_, Region::Map(wanted_flush));
       RETURN_IF_ERROR(Flush());  // touches every page
-      RETURN_IF_ERROR(Finish().status());
+      RETURN_IF_ERROR(Finish([](size_t) {}).status());
     }
     return arena_.data();
   }
@@ -147,10 +147,11 @@ class CpuDevice : public Device {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Outcome> Finish() override {
+  absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t)>) override {
     Outcome outcome;
+    outcome.now_ns = RawNs();
     if (!batch_start_ns_.has_value()) return outcome;
-    const Work work = {RawNs() - *batch_start_ns_, pool_.threads(),
+    const Work work = {outcome.now_ns - *batch_start_ns_, pool_.threads(),
                        static_cast<int64_t>(samples_ns_.size())};
     outcome.disturbance = Disturbance(before_, ReadSchedulerTimes(), work);
     outcome.disturbed = !outcome.disturbance.empty();
@@ -161,8 +162,6 @@ class CpuDevice : public Device {
   }
 
   absl::StatusOr<const std::byte*> Read(const std::byte* from, int64_t) override { return from; }
-
-  int64_t NowNs() override { return RawNs(); }
 
  private:
   static constexpr size_t kMostSamples = 4096;  // more than that grow

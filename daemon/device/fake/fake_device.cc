@@ -141,9 +141,10 @@ absl::Status FakeDevice::Launch(const Kernel& kernel, absl::Span<const uint64_t>
   return absl::OkStatus();
 }
 
-absl::StatusOr<Outcome> FakeDevice::Finish() {
+absl::StatusOr<Outcome> FakeDevice::Finish(absl::FunctionRef<void(size_t)>) {
   calls_.push_back("finish");
   Outcome outcome;
+  outcome.now_ns = now_ns_;
   outcome.samples_ns = std::exchange(samples_ns_, {});
   if (outcome.samples_ns.empty()) return outcome;
   ++finishes_;

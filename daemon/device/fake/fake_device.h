@@ -35,9 +35,8 @@ class FakeDevice : public Device {
   absl::Status Flush() override;
   absl::Status Launch(const Kernel& kernel, absl::Span<const uint64_t> slots,
                       const tuner::v1::Grid& grid) override;
-  absl::StatusOr<Outcome> Finish() override;
+  absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t launch)> runs) override;
   absl::StatusOr<const std::byte*> Read(const std::byte* from, int64_t bytes) override;
-  int64_t NowNs() override { return now_ns_; }
 
  private:
   // What the launch takes by the script, given the clock's ramp and whether the cache was flushed.

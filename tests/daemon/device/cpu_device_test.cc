@@ -46,7 +46,7 @@ class CpuDeviceTest : public ::testing::Test {
       EXPECT_OK(device_->Copy(tensor, reinterpret_cast<const std::byte*>(ones.data()), n * 4));
       slots.push_back(reinterpret_cast<uint64_t>(tensor));
     }
-    EXPECT_OK(device_->Finish());
+    EXPECT_OK(device_->Finish([](size_t) {}));
     slots.push_back(static_cast<uint64_t>(n));
     return slots;
   }
@@ -80,14 +80,14 @@ TEST_F(CpuDeviceTest, LaunchesAndTimes) {
   ASSERT_OK_AND_ASSIGN(const auto kernel, device_->Load(Kernel("add")));
   ASSERT_OK(device_->Launch(*kernel, slots, Blocks(kN)));
   ASSERT_OK(device_->Launch(*kernel, slots, Blocks(kN)));
-  ASSERT_OK_AND_ASSIGN(const Outcome outcome, device_->Finish());
+  ASSERT_OK_AND_ASSIGN(const Outcome outcome, device_->Finish([](size_t) {}));
   ASSERT_EQ(outcome.samples_ns.size(), 2u);
   EXPECT_GT(outcome.samples_ns[0], 0);
   ASSERT_OK_AND_ASSIGN(const std::byte* bytes,
                        device_->Read(reinterpret_cast<const std::byte*>(slots[2]), kN * 4));
   const auto* out = reinterpret_cast<const float*>(bytes);
   EXPECT_EQ(std::count(out, out + kN, 2.0f), kN);
-  ASSERT_OK_AND_ASSIGN(const Outcome nothing, device_->Finish());
+  ASSERT_OK_AND_ASSIGN(const Outcome nothing, device_->Finish([](size_t) {}));
   EXPECT_TRUE(nothing.samples_ns.empty());
 }
 
@@ -100,7 +100,7 @@ TEST_F(CpuDeviceTest, FlushEmptiesTheCache) {
   for (int i = 0; i < 10; ++i) {
     ASSERT_OK(device_->Flush());
     for (int k = 0; k < 3; ++k) ASSERT_OK(device_->Launch(*kernel, slots, Blocks(n)));
-    ASSERT_OK_AND_ASSIGN(const Outcome outcome, device_->Finish());
+    ASSERT_OK_AND_ASSIGN(const Outcome outcome, device_->Finish([](size_t) {}));
     cold = std::min(cold, outcome.samples_ns[0]);
     warm = std::min({warm, outcome.samples_ns[1], outcome.samples_ns[2]});
   }

@@ -187,7 +187,12 @@ class FakeSupervisor : public worker::Supervisor {
   absl::Status Begin(const worker::JobSetup&, const std::vector<worker::SharedMemory>&) override {
     return absl::OkStatus();
   }
-  absl::Status Load(const worker::VariantSetup&) override { return absl::OkStatus(); }
+  absl::Status Expect(const std::vector<worker::VariantSetup>&) override {
+    return absl::OkStatus();
+  }
+  absl::StatusOr<worker::LoadOutcome> Load(const worker::VariantSetup&) override {
+    return worker::LoadOutcome();
+  }
   absl::StatusOr<worker::CheckOutcome> Check(int, uint64_t) override {
     return absl::UnimplementedError("");
   }

@@ -52,7 +52,7 @@ TEST_F(OptionsTest, DefaultsOfAUser) {
   EXPECT_EQ(options.idle_exit, absl::Minutes(15));
   EXPECT_EQ(options.rounds, 20);
   EXPECT_EQ(options.warm_up, absl::Milliseconds(300));
-  EXPECT_THAT(options.devices, ElementsAre("cpu"));
+  EXPECT_THAT(options.devices, ElementsAre("cuda", "cpu"));
 }
 
 TEST_F(OptionsTest, SocketByTheRules) {
@@ -112,18 +112,18 @@ TEST_F(OptionsTest, RelativePathsAreOfTheWorkingFolder) {
 
 TEST_F(OptionsTest, EveryFlagSetsItsOption) {
   const absl::StatusOr<Command> command =
-      Read({"--private", "--background", "--ready-fd=7", "--idle-exit=90s", "--devices=cpu,fake:/x",
-            "--tie-break=first-within-noise", "--compile-jobs=3", "--compile-limit=2m",
-            "--llc-bytes=8M", "--worker-idle=1s", "--artifact-bytes=1G", "--segment-bytes=64K",
-            "--copy-bytes=123", "--connections-per-uid=5", "--calls-per-uid=6", "--jobs-per-uid=7",
-            "--rounds=2", "--warm-up=0"});
+      Read({"--private", "--background", "--ready-fd=7", "--idle-exit=90s",
+            "--devices=cpu,cuda,fake:/x", "--tie-break=first-within-noise", "--compile-jobs=3",
+            "--compile-limit=2m", "--llc-bytes=8M", "--worker-idle=1s", "--artifact-bytes=1G",
+            "--segment-bytes=64K", "--copy-bytes=123", "--connections-per-uid=5",
+            "--calls-per-uid=6", "--jobs-per-uid=7", "--rounds=2", "--warm-up=0"});
   ASSERT_THAT(command, IsOk());
   const Options& options = command->options;
   EXPECT_TRUE(options.is_private);
   EXPECT_TRUE(options.background);
   EXPECT_EQ(options.ready_fd, 7);
   EXPECT_EQ(options.idle_exit, absl::Seconds(90));
-  EXPECT_THAT(options.devices, ElementsAre("cpu", "fake:/x"));
+  EXPECT_THAT(options.devices, ElementsAre("cuda", "fake:/x", "cpu"));
   EXPECT_EQ(options.tie_break, tuner::v1::TIE_BREAK_FIRST_WITHIN_NOISE);
   EXPECT_EQ(options.compile_jobs, 3);
   EXPECT_EQ(options.compile_limit, absl::Minutes(2));

@@ -38,6 +38,8 @@ class ScriptedWorker : public worker::Worker {
   std::vector<std::string> calls;
   std::vector<uint64_t> seeds;
   std::vector<absl::Duration> limits;  // at each check and round
+  worker::LoadOutcome usage;           // what each Load says
+  int expected = 0;                    // variants of the last Expect
 
   absl::Status Die(int variant, bool timed_out = false) {
     last_death_ = {variant, timed_out, timed_out ? "ran longer than 1.0 s" : "signal 11"};
@@ -61,11 +63,16 @@ class ScriptedWorker : public worker::Worker {
     alive_ = true;
     return on_begin(++begins_);
   }
-  absl::Status Load(const worker::VariantSetup& variant) override {
+  absl::Status Expect(const std::vector<worker::VariantSetup>& variants) override {
+    expected = static_cast<int>(variants.size());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<worker::LoadOutcome> Load(const worker::VariantSetup& variant) override {
     calls.push_back(absl::StrCat("load ", variant.variant()));
     const absl::Status status = on_load(variant.variant());
-    if (status.ok()) loaded_.insert(variant.variant());
-    return status;
+    if (!status.ok()) return status;
+    loaded_.insert(variant.variant());
+    return usage;
   }
   absl::StatusOr<worker::CheckOutcome> Check(int variant, uint64_t seed) override {
     calls.push_back(absl::StrCat("check ", variant));

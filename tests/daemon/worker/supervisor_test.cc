@@ -76,7 +76,7 @@ class SupervisorTest : public ::testing::Test {
     VariantSetup setup;
     setup.set_variant(variant);
     setup.mutable_grid()->set_x(1);
-    return supervisor_->Load(setup);
+    return supervisor_->Load(setup).status();
   }
 
   Fd memory_;

@@ -224,15 +224,18 @@ Result cuEventElapsedTime(float* milliseconds, Event start, Event end) {
   });
 }
 
-Result cuLinkCreate_v2(unsigned, JitOption*, void**, LinkState* state) {
+Result cuLinkCreate_v2(unsigned count, JitOption* options, void** values, LinkState* state) {
   return Call("cuLinkCreate_v2", Need::kContext, "", [&](World& world) {
-    *state = fake::Keep(world, std::make_unique<LinkStateRecord>());
+    auto record = std::make_unique<LinkStateRecord>();
+    record->options.assign(options, options + count);
+    record->values.assign(values, values + count);
+    *state = fake::Keep(world, std::move(record));
     return kSuccess;
   });
 }
 
 Result cuLinkAddData_v2(LinkState state, JitInput kind, void* bytes, size_t size, const char*,
-                        unsigned count, JitOption* options, void** values) {
+                        unsigned, JitOption*, void**) {
   return Call("cuLinkAddData_v2", Need::kContext, "", [&](World& world) {
     if (!fake::IsAlive(world, state)) return kInvalidHandle;
     if (kind != kInputPtx) return kInvalidImage;
@@ -241,7 +244,10 @@ Result cuLinkAddData_v2(LinkState state, JitInput kind, void* bytes, size_t size
     if (size == 0 || text[size - 1] != '\0') return kInvalidValue;
     std::string log;
     const Result judged = Image::Judge(text, world.script, &log);
-    if (judged != kSuccess) fake::Log(log, count, options, values);
+    if (judged != kSuccess) {
+      fake::Log(log, static_cast<unsigned>(state->options.size()), state->options.data(),
+                state->values.data());
+    }
     state->ptx = text;
     return judged;
   });

@@ -47,6 +47,8 @@ struct ModuleRecord {
   std::string key;
 };
 struct LinkStateRecord {
+  std::vector<JitOption> options;  // of its creation: where the log goes
+  std::vector<void*> values;
   std::string ptx;
   std::string cubin;
 };

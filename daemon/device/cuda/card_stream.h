@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CardStream: the one stream of a card on which a job's copies, flushes and launches run in order,
+// each launch between two events. Launches are held back until all of a batch is queued, so that
+// the card never waits for the host between them: then an event pair measures the kernel and not
+// the gap. One thread; the context must be current on it.
+//
+// An error of the driver here is Aborted, whatever it was: what the card did of the batch is not
+// known any more, and a new process is. But a launch that is refused for want of memory or
+// registers is ResourceExhausted or FailedPrecondition.
+#ifndef PHOBOS_DAEMON_DEVICE_CUDA_CARD_STREAM_H_
+#define PHOBOS_DAEMON_DEVICE_CUDA_CARD_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "client/launch/cuda/driver.h"
+#include "client/launch/cuda/kernel.h"
+#include "client/launch/grid.h"
+
+namespace phobos::device {
+
+// What came of the launches since the last Finish.
+struct Batch {
+  std::vector<int64_t> samples_ns;  // one a launch, in order
+  int64_t span_ns = 0;              // from the first one's start to the last one's end
+};
+
+class CardStream {
+ public:
+  static absl::StatusOr<std::unique_ptr<CardStream>> Open(
+      std::shared_ptr<const launch::cuda::CudaDriver> driver);
+  ~CardStream();
+  CardStream(const CardStream&) = delete;
+  CardStream& operator=(const CardStream&) = delete;
+
+  // Each side is an address of the card or of the host. A copy that touches the host's memory lets
+  // the batch go, because the driver may wait for it.
+  absl::Status Copy(uint64_t to, uint64_t from, int64_t bytes, bool is_on_card);
+  absl::Status Fill(uint64_t to, uint32_t value, int64_t words);
+  // REQUIRES: every side of the grid is positive.
+  absl::Status Launch(const launch::cuda::CudaKernel& kernel, absl::Span<const uint64_t> slots,
+                      const launch::Grid& grid);
+
+  // Lets the batch go and waits for it. `runs` is told which launch runs now; after an error the
+  // last it was told is the guilty one.
+  absl::StatusOr<Batch> Finish(absl::FunctionRef<void(size_t launch)> runs);
+
+ private:
+  using EventPair = std::pair<launch::cuda::Event, launch::cuda::Event>;
+  // Words of host memory that the card reads and writes. 128 bytes apart: not in one cache line.
+  struct alignas(128) Word {
+    std::atomic<uint32_t> value;
+  };
+
+  explicit CardStream(std::shared_ptr<const launch::cuda::CudaDriver> driver);
+  absl::Status Make();
+  absl::Status AddEvents();
+  // Before something is queued that can wait on the card for the rest of its batch.
+  absl::Status Hold();
+  void Release();
+  absl::Status Lost(const char* call, launch::cuda::Result result) const;
+  absl::StatusOr<Batch> ReadEvents() const;
+
+  const std::shared_ptr<const launch::cuda::CudaDriver> driver_;
+  const launch::cuda::Functions& call_;
+  launch::cuda::Stream stream_ = nullptr;
+  Word* words_ = nullptr;  // the gate's, then the number of launches that are over
+  launch::cuda::DevicePointer gate_ = 0;
+  launch::cuda::DevicePointer over_ = 0;
+  std::vector<EventPair> events_;
+
+  enum class State { kIdle, kHeld, kReleased };
+  State state_ = State::kIdle;  // of the batch
+  uint32_t batch_ = 0;          // its number: the gate's value that lets it go
+  int operations_ = 0;          // queued behind the gate
+  size_t launches_ = 0;
+};
+
+}  // namespace phobos::device
+
+#endif  // PHOBOS_DAEMON_DEVICE_CUDA_CARD_STREAM_H_

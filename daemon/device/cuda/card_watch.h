@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CardWatch: whether something else had the card, or held its clocks down, while a batch of
+// launches ran. Two witnesses: NVML, whose answers are some tenths of a second old, and the batch
+// itself, which takes a multiple of its time when the card is shared out in slices. One thread.
+#ifndef PHOBOS_DAEMON_DEVICE_CUDA_CARD_WATCH_H_
+#define PHOBOS_DAEMON_DEVICE_CUDA_CARD_WATCH_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "daemon/device/cuda/nvml.h"
+
+namespace phobos::device {
+
+class CardWatch {
+ public:
+  // `nvml`: null where there is none. `own_process`: this process as NVML numbers it; nullopt: not
+  // known, and uses by processes are not judged. `clock`: CLOCK_MONOTONIC, or a test's.
+  CardWatch(std::unique_ptr<Nvml> nvml, std::optional<unsigned> own_process,
+            int64_t (*clock)() = nullptr);
+
+  // Another job begins: its batches are compared with each other only.
+  void Reset();
+
+  // What disturbed a batch of so many launches and flushes that took the card so long; empty:
+  // nothing seen. NVML is asked at most every few milliseconds, and answers for those between.
+  std::string Look(size_t launches, size_t flushes, int64_t span_ns);
+
+ private:
+  void AskNvml();
+
+  const std::unique_ptr<Nvml> nvml_;
+  const std::optional<unsigned> own_process_;
+  int64_t (*const clock_)();
+  std::map<std::pair<size_t, size_t>, int64_t> fastest_ns_;  // by launches and flushes
+  int64_t asked_ns_ = 0;                                     // 0: never
+  int64_t used_until_ns_ = 0;                                // by another process
+  std::string use_;
+  std::string throttling_;
+};
+
+}  // namespace phobos::device
+
+#endif  // PHOBOS_DAEMON_DEVICE_CUDA_CARD_WATCH_H_
