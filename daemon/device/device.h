@@ -38,7 +38,6 @@ struct KernelFile {
   int variant = 0;
   std::string path;
   compiler::v1::Artifact artifact;
-  int threads = 0;  // of a block, on a GPU
 };
 
 // What the loaded code takes of a GPU; zeros on other devices, which have no such limits.

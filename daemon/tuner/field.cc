@@ -98,7 +98,6 @@ void Field::Enter(const compiler::v1::VariantSettings& settings) {
   entry.setup.set_artifact_path(compiled->artifact_path);
   *entry.setup.mutable_artifact() = compiled->variant.artifact();
   *entry.setup.mutable_grid() = result.grid();
-  entry.setup.set_threads(settings.threads());
 }
 
 std::vector<int> Field::Running() const {

@@ -37,7 +37,7 @@ absl::StatusOr<absl::Span<const std::byte>> Range(
 }
 
 device::KernelFile FileOf(const VariantSetup& variant) {
-  return {variant.variant(), variant.artifact_path(), variant.artifact(), variant.threads()};
+  return {variant.variant(), variant.artifact_path(), variant.artifact()};
 }
 
 std::string CanaryText(const std::string& tensor, int64_t bytes, int64_t offset) {

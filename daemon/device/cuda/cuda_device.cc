@@ -210,7 +210,8 @@ class CudaDevice : public Device {
   }
 
   absl::StatusOr<std::unique_ptr<Kernel>> Load(const KernelFile& file) override {
-    const cuda::KernelShape shape = {file.artifact.entry(), file.threads, 0};
+    const cuda::KernelShape shape = {file.artifact.entry(), file.artifact.threads(),
+                                     file.artifact.dynamic_shared_memory_bytes()};
     const std::string path = CubinOf(file);
     if (const absl::StatusOr<std::string> kept = ReadFile(path); kept.ok()) {
       auto kernel = cuda::CudaKernel::Load(parts_.driver, *kept, shape);

@@ -4,7 +4,8 @@
 namespace phobos::device {
 
 // PTX 6.3 is the oldest version that knows sm_75, so that no driver we take is too old for it.
-const char kOwnPtx[] = R"(.version 6.3
+const char kOwnPtx[] = R"(// phobos-tuner: the worker's own kernels
+.version 6.3
 .target sm_75
 .address_size 64
 

@@ -75,6 +75,20 @@ TEST_F(TuneTest, ChecksThenWarmsUpThenTakesRotatingRounds) {
   EXPECT_EQ(std::set<uint64_t>(worker_.seeds.begin(), worker_.seeds.end()).size(), 4u);
 }
 
+// What a GPU's linker found out is in the Result, in place of what the compiler could not know.
+TEST_F(TuneTest, UsageIsWhatTheDeviceLoaded) {
+  worker_.usage.set_registers(40);
+  worker_.usage.set_shared_memory_bytes(1024);
+  worker_.usage.set_spill_bytes(16);
+  ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
+  EXPECT_EQ(worker_.expected, 3);
+  for (const v1::VariantResult& variant : result.variants()) {
+    EXPECT_EQ(variant.registers(), 40);
+    EXPECT_EQ(variant.shared_memory_bytes(), 1024);
+    EXPECT_EQ(variant.spill_bytes(), 16);
+  }
+}
+
 TEST_F(TuneTest, ResultTellsAll) {
   worker_.sample = [](int variant, int round) { return 1000 + 100 * variant + round; };
   ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());

@@ -33,6 +33,7 @@ bool ReadKernel(std::istream& words, KernelRule& rule) {
     return static_cast<bool>(words >> slot >> offset);
   }
   if (verb == "lost") return ReadOccasion(words, true, rule.lost);
+  if (verb == "refuse") return ReadOccasion(words, true, rule.refuse);
   if (verb == "hang") return ReadOccasion(words, false, rule.hang);
   if (verb == "slow") return static_cast<bool>(words >> rule.slow_launch >> rule.slow_ms);
   if (verb == "link") return static_cast<bool>(words >> rule.link_result);
@@ -82,6 +83,7 @@ KernelRule Script::RuleOf(const std::string& image) const {
     if (!rule.times_ns.empty()) all.times_ns = rule.times_ns;
     all.pokes.insert(all.pokes.end(), rule.pokes.begin(), rule.pokes.end());
     if (rule.lost.number >= 0) all.lost = rule.lost;
+    if (rule.refuse.number >= 0) all.refuse = rule.refuse;
     if (rule.hang.number >= 0) all.hang = rule.hang;
     if (rule.slow_launch >= 0) {
       all.slow_launch = rule.slow_launch;

@@ -14,9 +14,10 @@
 //     link_ms 20                 what a link takes
 //     no_ipc                     allocations have no IPC handles
 //     fail FUNCTION K RESULT     the K-th call of FUNCTION in a process gives RESULT (K 0: each)
-//     kernel TEXT times 100 90   ns of the launches, the last for all further ones (else: as it
-//     was) kernel TEXT poke SLOT N    writes a byte at that slot's address + N after each launch
+//     kernel TEXT times 100 90   ns of its launches, the last for the rest (else: what they took)
+//     kernel TEXT poke SLOT N    writes a byte at that slot's address + N after each launch
 //     kernel TEXT lost K RESULT  the K-th launch ends in RESULT, and the process has lost the card
+//     kernel TEXT refuse K RESULT  the call of the K-th launch gives RESULT
 //     kernel TEXT hang K         the K-th launch never ends
 //     kernel TEXT slow K MS      the K-th launch takes so long
 //     kernel TEXT link RESULT    linking it, or loading its PTX, fails
@@ -57,6 +58,7 @@ struct KernelRule {
   std::vector<int64_t> times_ns;
   std::vector<std::pair<int64_t, int64_t>> pokes;  // slot, offset
   Occasion lost;
+  Occasion refuse;
   Occasion hang;
   int64_t slow_launch = -1;
   int64_t slow_ms = 0;

@@ -325,7 +325,8 @@ Result cuFuncSetAttribute(Function, FunctionAttribute which, int value) {
 Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned, Stream stream,
                       void**, void** extra) {
-  return Call("cuLaunchKernel", Need::kContext, function->key, [&](World& world) {
+  const std::string what = function->key.substr(0, function->key.find('\n'));
+  return Call("cuLaunchKernel", Need::kContext, what, [&](World& world) {
     const unsigned grid[] = {grid_x, grid_y, grid_z};
     const unsigned block[] = {block_x, block_y, block_z};
     const auto most = static_cast<unsigned>(function->entry->most_threads);
@@ -333,6 +334,9 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
     std::vector<uint64_t> slots;
     if (!fake::ReadParameters(extra, slots) || slots.size() != function->entry->parameters) {
       return kInvalidValue;
+    }
+    if (const int refused = world.Refuses(*function); refused != 0) {
+      return static_cast<Result>(refused);
     }
     const std::vector<int64_t> sides = {grid_x, grid_y, grid_z};
     // The function may be unloaded before its launch has run.

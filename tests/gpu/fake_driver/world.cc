@@ -54,6 +54,12 @@ int64_t World::DurationOf(const KernelRule& rule, int64_t launch, int64_t really
   return std::max<int64_t>(ns, 0);
 }
 
+int World::Refuses(const cuda::FunctionRecord& function) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Occasion& refuse = function.image->rule().refuse;
+  return refuse.IsDue(++calls_[function.key]) ? refuse.result : 0;
+}
+
 void World::Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> slots,
                    const std::vector<int64_t>& grid, const Stream& stream) {
   if (lost.load() != 0) return;

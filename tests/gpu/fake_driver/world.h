@@ -67,6 +67,8 @@ class World {
 
   // Queues work on a stream; null: on the stream 0.
   Stream& StreamOf(cuda::Stream stream);
+  // The result that the script wants the call of a launch to have, or 0.
+  int Refuses(const cuda::FunctionRecord& function);
   // Runs a launch, on the stream's thread.
   void Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> slots,
               const std::vector<int64_t>& grid, const Stream& stream);
@@ -92,7 +94,8 @@ class World {
   const pid_t process_;
   Stream default_stream_;
   std::mutex launch_mutex_;
-  std::map<std::string, int64_t> launches_;  // by image
+  std::map<std::string, int64_t> calls_;     // of launches, by image
+  std::map<std::string, int64_t> launches_;  // that ran, by image
   int64_t first_launch_ns_ = 0;
   bool is_flushed_ = false;
 };

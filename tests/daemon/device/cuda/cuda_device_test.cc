@@ -63,7 +63,7 @@ struct Bench {
     file.path = fake::Temporary(header.substr(header.find(' ') + 1) + ".ptx");
     std::ofstream(file.path) << fake::Ptx(header, 4, twin, threads);
     file.artifact.set_entry("kernel");
-    file.threads = threads;
+    file.artifact.set_threads(threads);
     return file;
   }
   const Kernel& Load(const std::string& header, const std::string& twin = "add") {
