@@ -67,7 +67,7 @@ def __getattr__(name):
     short = like.get(kind, "") + name[len(kind) :]
     near = [short] if short in globals() else difflib.get_close_matches(name, globals(), 1)
     hint = f"; write ph.{near[0]}" if near and not near[0].startswith("_") else ""
-    raise AttributeError(f"the kernel language has no {name!r}{hint}", name=name)
+    raise AttributeError(f"the kernel language has no {name!r}{hint}")
 
 
 # These shadow Python's own names here (bool, range, max ...), so they come last.

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+from unittest import mock
 
 import phobos.lang as ph
 
@@ -38,6 +39,17 @@ def run(text, *flags):
 class NamesTest(unittest.TestCase):
     def test_every_name_of_the_language_exists(self):
         self.assertEqual([name for name in NAMES if not hasattr(ph, name)], [])
+
+    def test_a_name_that_is_not_there_is_python_s_own_error(self):
+        class OfPython39(AttributeError):
+            def __init__(self, *positional):  # takes nothing by name
+                super().__init__(*positional)
+
+        with mock.patch.object(ph, "AttributeError", OfPython39, create=True):
+            with self.assertRaisesRegex(AttributeError, "has no 'float32'; write ph.f32"):
+                ph.float32
+            # Asked for by `from phobos.lang import f32`.
+            self.assertFalse(hasattr(ph, "__path__"))
 
     def test_dtypes_print_and_pickle_as_written(self):
         self.assertEqual(repr(ph.bf16), "ph.bf16")
