@@ -105,8 +105,12 @@ void AppendJobs(const proto::GetStatusResponse& status, std::string& text) {
                {"LEFT", Align::kRight},
                {"WAITERS", Align::kRight},
                {"AGE", Align::kRight}});
+  std::string notes;
   for (const proto::JobStatus& job : status.jobs()) {
     const proto::Progress& progress = job.progress();
+    if (!progress.note().empty()) {
+      absl::StrAppend(&notes, job.job_id(), ": ", progress.note(), "\n");
+    }
     const std::string phase = progress.queue_position() > 0
                                   ? absl::StrCat("queued, number ", progress.queue_position())
                                   : PhaseWord(progress.phase());
@@ -116,7 +120,8 @@ void AppendJobs(const proto::GetStatusResponse& status, std::string& text) {
                progress.estimate_ms() > 0 ? AgeText(progress.estimate_ms()) : "-",
                absl::StrCat(job.waiters()), AgeText(job.age_ms())});
   }
-  absl::StrAppend(&text, "\n", table.empty() ? "No tune is running or waiting.\n" : table.Text());
+  absl::StrAppend(&text, "\n", table.empty() ? "No tune is running or waiting.\n" : table.Text(),
+                  notes);
 }
 
 void AppendCaches(const proto::GetStatusResponse& status, std::string& text) {

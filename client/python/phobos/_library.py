@@ -62,6 +62,7 @@ class ProgressReport(ctypes.Structure):
         ("estimate_ms", c_int64),
         ("elapsed_ms", c_int64),
         ("leads", c_int32),
+        ("note", c_char_p),
     ]
 
 

@@ -21,9 +21,12 @@ class Progress:
         "best_settings",
         "queue_position",
         "estimate_ms",
+        "note",
     )
 
-    def __init__(self, phase, done, total, best_ns, best_settings, queue_position, estimate_ms):
+    def __init__(
+        self, phase, done, total, best_ns, best_settings, queue_position, estimate_ms, note
+    ):
         self.phase = phase
         self.done = done
         self.total = total
@@ -31,6 +34,7 @@ class Progress:
         self.best_settings = best_settings
         self.queue_position = queue_position
         self.estimate_ms = estimate_ms
+        self.note = note
 
 
 def wanted(stream):
@@ -55,6 +59,8 @@ def line(label, progress, columns):
             parts.append(
                 f"[{'#' * filled}{'.' * (10 - filled)}] {progress.done} of {progress.total}{unit}"
             )
+    if progress.note:
+        parts.append(progress.note)
     if progress.best_ns:
         parts.append(f"best {_display.humane(progress.best_ns)} {progress.best_settings}".rstrip())
     if progress.estimate_ms:

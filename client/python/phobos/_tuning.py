@@ -203,6 +203,7 @@ class Tuning:
                     best_settings=_display.settings_text(best) if best else "",
                     queue_position=now.queue_position,
                     estimate_ms=now.estimate_ms,
+                    note=(now.note or b"").decode(),
                 )
             )
         except BaseException as exception:  # nothing may pass through C

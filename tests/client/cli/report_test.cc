@@ -85,7 +85,7 @@ TEST(StatusText, OfABusyDaemon) {
       device_uuid: "host"
       waiters: 1
       age_ms: 10
-      progress { phase: PHASE_QUEUED queue_position: 1 }
+      progress { phase: PHASE_QUEUED queue_position: 1 note: "waiting for another process" }
     }
     caches {
       chip: "x86-64-v4"
@@ -110,6 +110,7 @@ TEST(StatusText, OfABusyDaemon) {
             "JOB  KERNEL  KEY     DEVICE  PHASE                DONE    BEST  LEFT  WAITERS  AGE\n"
             "j1   add     N=1024  host    warm_up           100/300  1.5 us   4 s        2  5 s\n"
             "j2   mul     N=7     host    queued, number 1        -       -     -        1  0 s\n"
+            "j2: waiting for another process\n"
             "\n"
             "CACHE      RESULTS  ARTIFACTS     SIZE  DATABASE  REMEMBERS\n"
             "x86-64-v4        5         20  2.0 KiB   4.0 KiB  NO\n");

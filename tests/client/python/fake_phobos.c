@@ -197,7 +197,8 @@ static phobos_code Run(const phobos_tune_request* request, phobos_error** error)
     }
   }
   for (int32_t i = 0; i < ticks; ++i) {
-    phobos_progress said = {sizeof said, "timing", i, ticks, 8100000, 1, 0, 2500, 10 * i, 1};
+    phobos_progress said = {sizeof said, "timing", i,      ticks, 8100000,  1,
+                            0,           2500,     10 * i, 1,     "held up"};
     if (request->progress(request->user, &said))
       return Refused(PHOBOS_CANCELLED, "cancelled", "cancelled", error);
   }

@@ -493,7 +493,8 @@ class TerminalTest(Case):
         drawn = drawn.decode()
         os.close(ours)
         self.assertIn(
-            "tuning add N=1024  timing  [..........] 0 of 3  best 8.10 ms BLOCK=512", drawn
+            "tuning add N=1024  timing  [..........] 0 of 3  held up  best 8.10 ms BLOCK=512",
+            drawn,
         )
         self.assertTrue(drawn.endswith("\r\x1b[K"))
 

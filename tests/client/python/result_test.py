@@ -109,6 +109,7 @@ def progress(**changes):
         best_settings="BLOCK=512",
         queue_position=0,
         estimate_ms=1500,
+        note="",
     )
     return _progress.Progress(**{**fields, **changes})
 
@@ -122,6 +123,10 @@ class ProgressTest(unittest.TestCase):
         self.assertEqual(
             _progress.line("tuning add", progress(queue_position=2, best_ns=0, estimate_ms=0), 200),
             "tuning add  queued, 2 before it",
+        )
+        held_up = progress(phase="queued", total=0, best_ns=0, estimate_ms=0, note="another tunes")
+        self.assertEqual(
+            _progress.line("tuning add", held_up, 200), "tuning add  queued  another tunes"
         )
         self.assertIn(
             "120 of 300 ms",
