@@ -37,9 +37,11 @@ std::string DeviceName(const options::Options& options, const std::string& devic
                                                   : device;
 }
 
-// The GPUs, as a child process finds them.
+// The GPUs, as a child process finds them. A driver that hangs must not keep the daemon from its
+// host chip: shorter than clients wait for a daemon to start (client/stub/endpoint.cc) and other
+// daemons for the cache (serve.cc).
 worker::Cards AskForCards(const options::Options& options) {
-  constexpr absl::Duration kLimit = absl::Seconds(30);
+  constexpr absl::Duration kLimit = absl::Seconds(15);
   worker::Cards cards;
   compile::CommandRunner runner;
   const absl::StatusOr<compile::Ended> ended =
@@ -56,7 +58,6 @@ worker::Cards AskForCards(const options::Options& options) {
 // One worker for each GPU that `device` means: "cuda" all, "cuda:UUID" one.
 void AddGpus(const options::Options& options, const std::string& device, const worker::Cards& cards,
              engine::Engine::Parts& parts) {
-  parts.unavailable.assign(cards.unavailable().begin(), cards.unavailable().end());
   bool is_found = false;
   for (const tuner::v1::Device& card : cards.devices()) {
     const std::string name = absl::StrCat("cuda:", card.uuid());
@@ -91,7 +92,10 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
       parts.workers.push_back(MakeWorker(options, DeviceName(options, device)));
       continue;
     }
-    if (!cards.has_value()) cards = AskForCards(options);
+    if (!cards.has_value()) {
+      cards = AskForCards(options);
+      parts.unavailable.assign(cards->unavailable().begin(), cards->unavailable().end());
+    }
     AddGpus(options, device, *cards, parts);
   }
   parts.open_results = cache::OpenSqliteStore;

@@ -101,17 +101,26 @@ absl::Status SetSpan(const std::string& value, Command& command) {
 }
 
 absl::Status SetDevices(const std::string& value, Command& command) {
-  command.options.devices = absl::StrSplit(value, ',');
-  for (const std::string& device : command.options.devices) {
+  std::vector<std::string>& devices = command.options.devices;
+  devices = absl::StrSplit(value, ',');
+  const bool has_all_gpus = std::count(devices.begin(), devices.end(), "cuda") > 0;
+  for (const std::string& device : devices) {
     const bool is_known = device == "cpu" || device == "cuda" || device.starts_with("cuda:") ||
                           device.starts_with("fake:");
     if (!is_known) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", device, "' is no device; write cuda, cuda:UUID or cpu"));
     }
+    // One device has one queue and one worker.
+    const bool is_there_twice = std::count(devices.begin(), devices.end(), device) > 1 ||
+                                (has_all_gpus && device.starts_with("cuda:"));
+    if (is_there_twice) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", device, "' is there twice (cuda is all GPUs); give each device once"));
+    }
   }
   // A call that names no device means the last.
-  std::stable_partition(command.options.devices.begin(), command.options.devices.end(),
+  std::stable_partition(devices.begin(), devices.end(),
                         [](const std::string& device) { return device != "cpu"; });
   return absl::OkStatus();
 }

@@ -50,6 +50,11 @@ absl::Status WriteOwner(int fd, const std::string& socket) {
   return absl::OkStatus();
 }
 
+// Whoever follows this must not kill anybody else: 0 would be their own process group.
+std::string HowToEnd(const CacheOwner& owner) {
+  return owner.pid > 0 ? absl::StrCat("end it with: kill ", owner.pid) : "end it";
+}
+
 }  // namespace
 
 bool IsOnNetwork(const std::string& path) {
@@ -82,9 +87,9 @@ absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::
     }
     const CacheOwner owner = OwnerOf(folder);
     if (!owner.socket.empty() && IsServed(owner.socket)) {
-      return absl::AlreadyExistsError(absl::StrCat(
-          "the daemon with process id ", owner.pid, " at ", owner.socket, " has the cache ", folder,
-          "; use that one, end it with: kill ", owner.pid, ", or choose another --cache-dir"));
+      return absl::AlreadyExistsError(
+          absl::StrCat("the daemon at ", owner.socket, " has the cache ", folder,
+                       "; use that one, ", HowToEnd(owner), ", or choose another --cache-dir"));
     }
     if (absl::Now() > give_up) {
       return absl::UnavailableError(absl::StrCat("a process that does not answer holds ", path,

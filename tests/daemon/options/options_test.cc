@@ -150,6 +150,8 @@ TEST_F(OptionsTest, BadFlagsAreNamed) {
       {"--rounds=0", "--rounds: '0'"},
       {"--rounds=99999999999", "--rounds"},
       {"--devices=gpu", "'gpu'"},
+      {"--devices=cpu,cpu", "'cpu' is there twice"},
+      {"--devices=cuda:GPU-1,cpu,cuda", "'cuda:GPU-1' is there twice"},
       {"--tie-break=random", "'random'"},
       {"--socket=", "--socket"},
       {"--socket", "--socket"},

@@ -29,6 +29,7 @@ using ::phobos::testing::IsOk;
 using ::phobos::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ProcessTest : public ::testing::Test {
  protected:
@@ -175,6 +176,11 @@ TEST_F(ProcessTest, OneDaemonACache) {
               StatusIs(absl::StatusCode::kAlreadyExists,
                        AllOf(HasSubstr(served), HasSubstr(absl::StrCat("kill ", getpid())))));
   EXPECT_EQ(OwnerOf(folder_).socket, served);
+  // One that did not write its id: "kill 0" would end the reader's own shell.
+  std::ofstream(folder_ + "/LOCK") << served << "\n";
+  EXPECT_THAT(CacheLock::Take(folder_, "/other", absl::Seconds(5)),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       AllOf(HasSubstr("end it,"), Not(HasSubstr("kill")))));
 }
 
 TEST_F(ProcessTest, ADyingDaemonsLockIsWaitedFor) {

@@ -88,7 +88,7 @@ class Daemon(unittest.TestCase):
         first, _ = self.start()
         done = subprocess.run(self.command(socket=self.socket + "2"), capture_output=True, text=True, timeout=20)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"process id {first.pid} at {self.socket} has the cache {self.cache}", done.stderr)
+        self.assertIn(f"the daemon at {self.socket} has the cache {self.cache}; use that one, end it with: kill {first.pid},", done.stderr)
         self.assertEqual(done.stdout, "")
 
     def test_relative_paths_are_of_the_working_folder(self):
@@ -162,6 +162,11 @@ class Daemon(unittest.TestCase):
         listener.bind(path)
         listener.listen()
         return listener.fileno()
+
+    def test_each_gpu_that_is_not_there_is_named(self):
+        line = self.start("--devices=cuda:GPU-one,cuda:GPU-two")[1]
+        self.assertIn("there is no GPU GPU-one; ", line)
+        self.assertIn("there is no GPU GPU-two", line)
 
     def test_socket_activation(self):
         path = os.path.join(self.folder, "activated")
