@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ResultWriter writes Results and facts through one SQLite connection. Not thread-safe. Errors are
-// SQLite's (sqlite.h); after one, nothing of that call is in the database.
+// SQLite's (sqlite/connection.h); after one, nothing of that call is in the database.
 #ifndef PHOBOS_CACHE_RESULT_WRITER_H_
 #define PHOBOS_CACHE_RESULT_WRITER_H_
 

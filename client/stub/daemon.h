@@ -2,7 +2,7 @@
 //
 // Daemon: the daemon as this process sees it. Connects when first needed, by the rules of
 // endpoint.h, says Hello, connects anew when the daemon went away or this is a forked child, and
-// makes the calls of TunerService. Not the meaning of a tune (client/cpp/tune.h). Daemon: any
+// makes the calls of TunerService. Not the meaning of a tune (client/cpp/tune/tune.h). Daemon: any
 // thread. TuneCall: one thread.
 #ifndef PHOBOS_CLIENT_STUB_DAEMON_H_
 #define PHOBOS_CLIENT_STUB_DAEMON_H_

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Listening on the daemon's Unix sockets: the folder's rules, a stale file, and sockets handed over
-// by systemd. Not the accept loops (rpc/acceptor.h, side_server.h). Called once, by main.
+// by systemd. Not the accept loops (rpc/connections/acceptor.h, side_server.h). Called once, by
+// main.
 #ifndef PHOBOS_DAEMON_PROCESS_SOCKET_H_
 #define PHOBOS_DAEMON_PROCESS_SOCKET_H_
 

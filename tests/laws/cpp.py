@@ -24,6 +24,13 @@ def without_comments(text):
     return _TOKENS.sub(lambda m: _blank(m, keep_comments=False), text)
 
 
+def comments(text):
+    """(line counted from 1, the comment) of each."""
+    for match in _TOKENS.finditer(text):
+        if match.group(0).startswith(("//", "/*")):
+            yield text.count("\n", 0, match.start()) + 1, match.group(0)
+
+
 def comment_lines(text):
     """How many lines hold a comment."""
     plain = _TOKENS.sub(lambda m: _blank(m, keep_comments=True), text)

@@ -31,6 +31,10 @@ FORBIDDEN_CODE = {
 ENDS_THE_PROCESS = re.compile(r"(?<![\w.>])(?:std::)?(?:exit|abort|terminate|quick_exit)\s*\(")
 MAY_END = ("compiler/main/", "daemon/main/", "client/cli/", "bench/", "examples/")
 
+# A file that a text sends the reader to; and those that are not ours.
+NAMED_FILE = re.compile(r"(?<![\w./-])[\w./-]*\w\.(?:h|cc|md|proto)\b")
+FOREIGN_FILES = {"cuda.h"}
+
 FORBIDDEN_NAMES = re.compile(r"(?:^|_)(?:manager|helpers?|utils?|core|misc|common)(?:_|\.|$)")
 
 
@@ -77,6 +81,18 @@ class Text(unittest.TestCase):
         for path in tree.files(*tree.CPP, ".py"):
             with self.subTest(path):
                 self.assertNotRegex(os.path.basename(path), FORBIDDEN_NAMES, "name the file after the type or verb in it")
+
+    def test_files_that_texts_name_are_there(self):
+        there = set(FOREIGN_FILES)
+        for path in tree.files():
+            parts = path.split("/")
+            there.update("/".join(parts[i:]) for i in range(len(parts)))
+        for path in tree.files(*tree.CPP, ".proto", ".md"):
+            text = tree.read(path)
+            for number, said in [(1, text)] if path.endswith(".md") else cpp.comments(text):
+                for name in NAMED_FILE.findall(said):
+                    with self.subTest(f"{path}:{number}"):
+                        self.assertIn(os.path.normpath(name).lstrip("./"), there, "no file ends like this")
 
     def test_license_line(self):
         for path in tree.files(*LICENSED):

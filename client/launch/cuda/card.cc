@@ -9,7 +9,7 @@
 namespace phobos::launch::cuda {
 namespace {
 
-// What the compiler has PTX for, in ascending order (service.md: chips).
+// What the compiler has PTX for, in ascending order (docs/compiler_contract.md).
 constexpr int kChips[] = {75, 80, 86, 89, 90};
 
 std::string UuidText(const char* kind, const Uuid& uuid) {
