@@ -25,10 +25,17 @@
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's --wrap wants these names
 #define REAL(name) __real__ZN4absl7debian3##name
 #define WRAP(name) __wrap__ZN4absl7debian3##name
+#define REAL_CONST(name) __real__ZNK4absl7debian3##name
+#define WRAP_CONST(name) __wrap__ZNK4absl7debian3##name
 
 namespace {
 
 constexpr int kPollUs = 200;
+
+// HasBeenNotified is inline, and acquires by the flag that lies after the mutex.
+void* FlagOf(const absl::Notification* notification) {
+  return const_cast<char*>(reinterpret_cast<const char*>(notification)) + sizeof(absl::Mutex);
+}
 
 }  // namespace
 
@@ -148,6 +155,11 @@ bool WRAP(7CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE)(absl::CondVar* vari
 bool REAL(15BlockingCounter14DecrementCountEv)(absl::BlockingCounter* counter);
 void REAL(15BlockingCounter4WaitEv)(absl::BlockingCounter* counter);
 void REAL(12Notification6NotifyEv)(absl::Notification* notification);
+void REAL_CONST(12Notification19WaitForNotificationEv)(const absl::Notification* notification);
+bool REAL_CONST(12Notification30WaitForNotificationWithTimeoutENS0_8DurationE)(
+    const absl::Notification* notification, absl::Duration timeout);
+bool REAL_CONST(12Notification31WaitForNotificationWithDeadlineENS0_4TimeE)(
+    const absl::Notification* notification, absl::Time deadline);
 
 bool WRAP(15BlockingCounter14DecrementCountEv)(absl::BlockingCounter* counter) {
   __tsan_release(counter);
@@ -160,9 +172,29 @@ void WRAP(15BlockingCounter4WaitEv)(absl::BlockingCounter* counter) {
 }
 
 void WRAP(12Notification6NotifyEv)(absl::Notification* notification) {
-  // HasBeenNotified is inline, and acquires by the flag that lies after the mutex.
-  __tsan_release(reinterpret_cast<char*>(notification) + sizeof(absl::Mutex));
+  __tsan_release(FlagOf(notification));
   REAL(12Notification6NotifyEv)(notification);
+}
+
+void WRAP_CONST(12Notification19WaitForNotificationEv)(const absl::Notification* notification) {
+  REAL_CONST(12Notification19WaitForNotificationEv)(notification);
+  __tsan_acquire(FlagOf(notification));
+}
+
+bool WRAP_CONST(12Notification30WaitForNotificationWithTimeoutENS0_8DurationE)(
+    const absl::Notification* notification, absl::Duration timeout) {
+  const bool notified = REAL_CONST(12Notification30WaitForNotificationWithTimeoutENS0_8DurationE)(
+      notification, timeout);
+  if (notified) __tsan_acquire(FlagOf(notification));
+  return notified;
+}
+
+bool WRAP_CONST(12Notification31WaitForNotificationWithDeadlineENS0_4TimeE)(
+    const absl::Notification* notification, absl::Time deadline) {
+  const bool notified = REAL_CONST(12Notification31WaitForNotificationWithDeadlineENS0_4TimeE)(
+      notification, deadline);
+  if (notified) __tsan_acquire(FlagOf(notification));
+  return notified;
 }
 
 // In place of glibc's for the program and all libraries that it loads.
