@@ -193,6 +193,14 @@ Table VariantTable(const proto::Result& result) {
   return table;
 }
 
+// "1980 MHz, 41 C, 120 W".
+std::string StateText(const proto::CardState& state) {
+  std::string text = absl::StrFormat("%d MHz, %d C, %d W", state.sm_clock_mhz(),
+                                     state.temperature_c(), state.power_mw() / 1000);
+  if (!state.throttling().empty()) absl::StrAppend(&text, ", held down by ", state.throttling());
+  return text;
+}
+
 }  // namespace
 
 std::string StatusText(const proto::GetStatusResponse& status, int64_t now_unix_ms) {
@@ -289,8 +297,13 @@ std::string ResultText(const proto::Result& result) {
   if (result.repeated_rounds() > 0) {
     absl::StrAppend(&text, ", ", result.repeated_rounds(), " of them again");
   }
-  absl::StrAppend(&text, "; lock ", result.lock(), "\n", "digest    ", result.key_digest(), "\n\n",
-                  VariantTable(result).Text(), "\n* the winner, = as fast within noise\n");
+  absl::StrAppend(&text, "; lock ", result.lock(), "\n");
+  if (result.state_before().sm_clock_mhz() > 0) {
+    absl::StrAppend(&text, "card      ", StateText(result.state_before()), "; after timing ",
+                    StateText(result.state_after()), "\n");
+  }
+  absl::StrAppend(&text, "digest    ", result.key_digest(), "\n\n", VariantTable(result).Text(),
+                  "\n* the winner, = as fast within noise\n");
   return text;
 }
 

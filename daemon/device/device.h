@@ -28,6 +28,7 @@ namespace phobos::device {
 struct Description {
   tuner::v1::Device device;
   int64_t timer_resolution_ns = 1;  // samples closer than this cannot be told apart
+  int64_t timer_floor_ns = 0;       // sample of a kernel that does nothing; 0: not known
   // Whether its memory is the host's. Else what a job needs again and again is worth a copy in the
   // device's memory.
   bool has_host_memory = true;
@@ -60,6 +61,7 @@ struct Outcome {
   bool disturbed = false;           // something outside took the device meanwhile
   std::string disturbance;          // what, for a person
   int64_t now_ns = 0;               // the device's clock then, from any start
+  tuner::v1::CardState state;       // of a GPU, some milliseconds old at most
 };
 
 // Errors of every call: Aborted means that the device is lost to this process, which must end.
@@ -101,8 +103,8 @@ class Device {
 
   // Waits for everything queued. What disturbed the device is looked for from the first launch
   // queued to here. Where launches are not over when Launch returns, `runs` is told which one, by
-  // its place among those queued, is the one that runs now; after an error of a launch the last it
-  // was told is the guilty one.
+  // its place among those queued, is the one that runs now. After an error the last it was told is
+  // the guilty one, also when a Launch gave Aborted before, for an earlier one's sake.
   virtual absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t launch)> runs) = 0;
 
   // Bytes of device memory as the host reads them, when all that is queued is done. Valid until the

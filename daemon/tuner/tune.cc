@@ -72,7 +72,10 @@ class Tuning {
   absl::Time last_launch_;  // end of the last call that launched something
   int64_t warm_up_launches_ = 0;
   int64_t timer_resolution_ns_ = 0;
-  int64_t best_ns_ = 0;  // fastest sample so far, for progress
+  int64_t timer_floor_ns_ = 0;
+  v1::CardState state_before_;  // at the first round
+  v1::CardState state_after_;   // at the last check
+  int64_t best_ns_ = 0;         // fastest sample so far, for progress
   int best_variant_ = 0;
   absl::Duration check_time_;
   absl::Duration warm_up_time_;
@@ -178,7 +181,9 @@ absl::StatusOr<worker::RoundOutcome> Tuning::Launch(const std::vector<int>& orde
     return absl::InternalError(absl::StrCat("a round of ", order.size(), " launches gave ",
                                             outcome.samples_ns_size(), " samples"));
   }
+  if (log_.taken() == 0) state_before_ = outcome.state();
   timer_resolution_ns_ = outcome.timer_resolution_ns();
+  timer_floor_ns_ = outcome.timer_floor_ns();
   return outcome;
 }
 
@@ -257,6 +262,7 @@ absl::StatusOr<Choice> Tuning::ChooseChecked() {
     ASSIGN_OR_RETURN(const auto outcome, CheckOnce(choice.winner));
     if (!outcome.has_value()) continue;
     if (outcome->status() == v1::VARIANT_STATUS_TIMED) {
+      state_after_ = outcome->state();
       check_time_ += Now() - start;
       return choice;
     }
@@ -289,6 +295,9 @@ v1::Result Tuning::MakeResult(const Choice& choice) {
   result.set_repeated_rounds(log_.taken() - selection_.rounds);
   result.set_warm_up_launches(static_cast<int32_t>(warm_up_launches_));
   result.set_timer_resolution_ns(timer_resolution_ns_);
+  result.set_timer_floor_ns(timer_floor_ns_);
+  *result.mutable_state_before() = state_before_;
+  *result.mutable_state_after() = state_after_;
   result.set_finished_unix_ms(absl::ToUnixMillis(absl::Now()));
   return result;
 }

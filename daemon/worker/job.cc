@@ -161,7 +161,12 @@ absl::StatusOr<const Job::Variant*> Job::Find(int variant) const {
 absl::Status Job::Launch(int index, const Variant& variant) {
   const ScopedMark mark(mark_, index);
   queued_.push_back(index);
-  return device_.Launch(*variant.kernel, slots_, variant.grid);
+  const absl::Status launched = device_.Launch(*variant.kernel, slots_, variant.grid);
+  if (!absl::IsAborted(launched)) return launched;
+  // An earlier launch may be the guilty one; then Finish marks it.
+  queued_.pop_back();
+  if (Finish().ok()) mark_.Begin(index);
+  return launched;
 }
 
 absl::Status Job::LaunchAmongOthers(int index, const Variant& variant) {
@@ -313,6 +318,7 @@ absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
 
   CheckOutcome outcome;
   if (!launched.samples_ns.empty()) outcome.set_launch_ns(launched.samples_ns.back());
+  *outcome.mutable_state() = launched.state;
   ASSIGN_OR_RETURN(std::string reason, ChangedCanary());
   if (!reason.empty()) {
     // Whoever writes outside one tensor may have written into another.
@@ -375,6 +381,8 @@ absl::StatusOr<RoundOutcome> Job::Round(absl::Span<const int> order, bool flush)
   outcome.set_disturbed(launched.disturbed);
   outcome.set_disturbance(launched.disturbance);
   outcome.set_timer_resolution_ns(device_.description().timer_resolution_ns);
+  outcome.set_timer_floor_ns(device_.description().timer_floor_ns);
+  *outcome.mutable_state() = launched.state;
   ASSIGN_OR_RETURN(const std::string reason, ChangedCanary());
   if (!reason.empty()) {
     outcome.set_out_of_bounds(reason);

@@ -208,6 +208,15 @@ void Fields(F&& f, M& m) {
   f(8, "total_ns", m.total_ns);
 }
 
+template <typename F, Is<CardState> M>
+void Fields(F&& f, M& m) {
+  f(1, "sm_clock_mhz", m.sm_clock_mhz);
+  f(2, "memory_clock_mhz", m.memory_clock_mhz);
+  f(3, "temperature_c", m.temperature_c);
+  f(4, "power_mw", m.power_mw);
+  f(5, "throttling", m.throttling);
+}
+
 template <typename F, Is<Result> M>
 void Fields(F&& f, M& m) {
   f(1, "kernel", m.kernel);
@@ -236,6 +245,9 @@ void Fields(F&& f, M& m) {
   f(24, "key_text", m.key_text);
   f(25, "daemon_version", m.daemon_version);
   f(26, "pinned", m.pinned);
+  f(27, "state_before", m.state_before);
+  f(28, "state_after", m.state_after);
+  f(29, "timer_floor_ns", m.timer_floor_ns);
 }
 
 template <typename F, Is<LaunchPlan> M>

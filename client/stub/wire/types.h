@@ -198,6 +198,14 @@ struct TimeSplit {
   int64_t total_ns = 0;
 };
 
+struct CardState {
+  int32_t sm_clock_mhz = 0;
+  int32_t memory_clock_mhz = 0;
+  int32_t temperature_c = 0;
+  int32_t power_mw = 0;
+  std::string throttling;
+};
+
 struct Result {
   std::string kernel;
   std::string source_digest;
@@ -225,6 +233,9 @@ struct Result {
   std::string key_text;
   std::string daemon_version;
   bool pinned = false;
+  CardState state_before;
+  CardState state_after;
+  int64_t timer_floor_ns = 0;
 };
 
 struct LaunchPlan {

@@ -119,8 +119,12 @@ absl::Status CardStream::Fill(uint64_t to, uint32_t value, int64_t words) {
 }
 
 absl::Status CardStream::Launch(const cuda::CudaKernel& kernel, absl::Span<const uint64_t> slots,
-                                const launch::Grid& grid) {
-  RETURN_IF_ERROR(Hold());
+                                const launch::Grid& grid, bool is_first) {
+  if (is_first) {
+    Release();
+  } else {
+    RETURN_IF_ERROR(Hold());
+  }
   if (launches_ == events_.size()) RETURN_IF_ERROR(AddEvents());
   const auto& [start, end] = events_[launches_];
   cuda::Result result = call_.record_event(start, stream_);

@@ -46,9 +46,10 @@ class CardStream {
   // the batch go, because the driver may wait for it.
   absl::Status Copy(uint64_t to, uint64_t from, int64_t bytes, bool is_on_card);
   absl::Status Fill(uint64_t to, uint32_t value, int64_t words);
-  // REQUIRES: every side of the grid is positive.
+  // `is_first`: of this kernel. The driver may wait for the card then, to load the code or to find
+  // memory for its spills, so the batch is let go. REQUIRES: every side of the grid is positive.
   absl::Status Launch(const launch::cuda::CudaKernel& kernel, absl::Span<const uint64_t> slots,
-                      const launch::Grid& grid);
+                      const launch::Grid& grid, bool is_first);
 
   // Lets the batch go and waits for it. `runs` is told which launch runs now; after an error the
   // last it was told is the guilty one.

@@ -9,7 +9,8 @@
 namespace phobos::device {
 namespace {
 
-constexpr int64_t kAskEveryNs = 2'000'000;
+constexpr int64_t kAskEveryNs = 5'000'000;
+constexpr int64_t kAskUsesEveryNs = 50'000'000;
 // What a sampling period says is taken to hold for as long as one lasts.
 constexpr int64_t kUseLastsNs = 500'000'000;
 // A desktop's own drawing is below.
@@ -41,7 +42,9 @@ void CardWatch::AskNvml() {
   const int64_t now = clock_();
   if (nvml_ == nullptr || (asked_ns_ != 0 && now - asked_ns_ < kAskEveryNs)) return;
   asked_ns_ = now;
-  throttling_ = nvml_->Throttling();
+  state_ = nvml_->Read();
+  if (asked_uses_ns_ != 0 && now - asked_uses_ns_ < kAskUsesEveryNs) return;
+  asked_uses_ns_ = now;
   for (const CardUse& use : nvml_->NewUses(ClockNs(CLOCK_REALTIME) / 1000)) {
     if (!own_process_.has_value() || use.process == *own_process_) continue;
     if (use.percent < kLeastPercent) continue;
@@ -56,7 +59,9 @@ std::string CardWatch::Look(size_t launches, size_t flushes, int64_t span_ns) {
   const auto add = [&](const std::string& text) {
     absl::StrAppend(&found, found.empty() ? "" : "; ", text);
   };
-  if (!throttling_.empty()) add(absl::StrCat("clocks held down by ", throttling_));
+  if (!state_.throttling().empty()) {
+    add(absl::StrCat("clocks held down by ", state_.throttling()));
+  }
   if (clock_() < used_until_ns_) add(use_);
   int64_t& fastest = fastest_ns_.try_emplace({launches, flushes}, span_ns).first->second;
   fastest = std::min(fastest, span_ns);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "daemon/device/cuda/nvml.h"
+#include "proto/phobos/tuner/v1/types.pb.h"
 
 namespace phobos::device {
 
@@ -28,8 +29,12 @@ class CardWatch {
   void Reset();
 
   // What disturbed a batch of so many launches and flushes that took the card so long; empty:
-  // nothing seen. NVML is asked at most every few milliseconds, and answers for those between.
+  // nothing seen. NVML is asked at most every few milliseconds, for uses less often, and what it
+  // said holds between.
   std::string Look(size_t launches, size_t flushes, int64_t span_ns);
+
+  // The card as NVML told in the last Look.
+  const tuner::v1::CardState& state() const { return state_; }
 
  private:
   void AskNvml();
@@ -39,9 +44,10 @@ class CardWatch {
   int64_t (*const clock_)();
   std::map<std::pair<size_t, size_t>, int64_t> fastest_ns_;  // by launches and flushes
   int64_t asked_ns_ = 0;                                     // 0: never
-  int64_t used_until_ns_ = 0;                                // by another process
+  int64_t asked_uses_ns_ = 0;
+  int64_t used_until_ns_ = 0;  // by another process
   std::string use_;
-  std::string throttling_;
+  tuner::v1::CardState state_;
 };
 
 }  // namespace phobos::device

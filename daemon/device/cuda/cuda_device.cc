@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/device/cuda/cuda_device.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,6 +67,7 @@ class LoadedKernel : public Kernel {
     usage.spill_bytes = kernel->local_bytes();
   }
   const std::unique_ptr<cuda::CudaKernel> kernel;
+  mutable bool was_launched = false;
 };
 
 // A stretch of the card's memory.
@@ -240,8 +242,9 @@ class CudaDevice : public Device {
 
   absl::Status Launch(const Kernel& kernel, absl::Span<const uint64_t> slots,
                       const tuner::v1::Grid& grid) override {
-    return parts_.stream->Launch(*static_cast<const LoadedKernel&>(kernel).kernel, slots,
-                                 {grid.x(), grid.y(), grid.z()});
+    const auto& loaded = static_cast<const LoadedKernel&>(kernel);
+    return parts_.stream->Launch(*loaded.kernel, slots, {grid.x(), grid.y(), grid.z()},
+                                 !std::exchange(loaded.was_launched, true));
   }
 
   absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t)> runs) override {
@@ -252,6 +255,7 @@ class CudaDevice : public Device {
     if (batch.samples_ns.empty()) return outcome;
     outcome.disturbance = parts_.watch->Look(batch.samples_ns.size(), flushes, batch.span_ns);
     outcome.disturbed = !outcome.disturbance.empty();
+    outcome.state = parts_.watch->state();
     outcome.samples_ns = std::move(batch.samples_ns);
     return outcome;
   }
@@ -323,7 +327,7 @@ class CudaDevice : public Device {
                               first_.address()};
     const int64_t blocks =
         std::min<int64_t>((wide + kOwnThreads - 1) / kOwnThreads, 8 * parts_.card.multiprocessors);
-    RETURN_IF_ERROR(parts_.stream->Launch(*parts_.first_difference, slots, {blocks, 1, 1}));
+    RETURN_IF_ERROR(parts_.stream->Launch(*parts_.first_difference, slots, {blocks, 1, 1}, true));
     ASSIGN_OR_RETURN(const std::byte* bytes,
                      Read(reinterpret_cast<const std::byte*>(first_.address()), sizeof(kNone)));
     uint64_t first = kNone;
@@ -398,19 +402,24 @@ absl::StatusOr<std::unique_ptr<cuda::CudaKernel>> LoadOwn(const DriverPtr& drive
   return *std::move(kernel);
 }
 
-// The smallest step between samples of a kernel that does nothing.
-absl::StatusOr<int64_t> ResolutionNs(CardStream& stream, const cuda::CudaKernel& nothing) {
+// What samples of a kernel that does nothing tell of the timer.
+absl::Status MeasureTimer(CardStream& stream, const cuda::CudaKernel& nothing,
+                          Description& description) {
+  RETURN_IF_ERROR(stream.Launch(nothing, {}, {1, 1, 1}, true));
+  RETURN_IF_ERROR(stream.Finish(Unwatched).status());
   for (int i = 0; i < kFloorLaunches; ++i) {
-    RETURN_IF_ERROR(stream.Launch(nothing, {}, {1, 1, 1}));
+    RETURN_IF_ERROR(stream.Launch(nothing, {}, {1, 1, 1}, false));
   }
   ASSIGN_OR_RETURN(Batch batch, stream.Finish(Unwatched));
   std::sort(batch.samples_ns.begin(), batch.samples_ns.end());
-  int64_t step = 1000;
+  int64_t step = 1000;  // the smallest there was between two
   for (size_t i = 1; i < batch.samples_ns.size(); ++i) {
     const int64_t difference = batch.samples_ns[i] - batch.samples_ns[i - 1];
     if (difference > 0) step = std::min(step, difference);
   }
-  return step;
+  description.timer_resolution_ns = step;
+  description.timer_floor_ns = batch.samples_ns.front();
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -432,6 +441,8 @@ absl::StatusOr<std::vector<absl::StatusOr<tuner::v1::Device>>> DescribeCards() {
 }
 
 absl::StatusOr<std::unique_ptr<Device>> OpenCuda(const std::string& name) {
+  // Code is loaded when it is asked for, not in the middle of the first launch.
+  setenv("CUDA_MODULE_LOADING", "EAGER", /*overwrite=*/0);
   auto driver = cuda::CudaDriver::Load();
   if (!driver.ok()) return FromLaunch(driver.status());
   Parts parts;
@@ -457,7 +468,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCuda(const std::string& name) {
   const int threads = static_cast<int>(std::thread::hardware_concurrency());
   parts.linker = std::make_unique<Linker>(parts.driver, parts.context->get(),
                                           std::clamp(threads, 1, kMostLinkThreads));
-  ASSIGN_OR_RETURN(description.timer_resolution_ns, ResolutionNs(*parts.stream, *parts.nothing));
+  RETURN_IF_ERROR(MeasureTimer(*parts.stream, *parts.nothing, description));
   auto made = std::make_unique<CudaDevice>(std::move(description), std::move(parts));
   RETURN_IF_ERROR(made->Prepare());
   return made;

@@ -82,25 +82,22 @@ class LoadedNvml : public Nvml {
     return call_.driver(text, sizeof(text) - 1) == kOk ? text : "";
   }
 
-  CardState Read() override {
-    CardState state;
-    state.sm_clock_mhz = Number([&](unsigned* n) { return call_.clock(card_, kClockSm, n); });
-    state.memory_clock_mhz =
-        Number([&](unsigned* n) { return call_.clock(card_, kClockMemory, n); });
-    state.temperature_c =
-        Number([&](unsigned* n) { return call_.temperature(card_, kSensorGpu, n); });
-    state.power_mw = Number([&](unsigned* n) { return call_.power(card_, n); });
-    return state;
-  }
-
-  std::string Throttling() override {
+  tuner::v1::CardState Read() override {
+    tuner::v1::CardState state;
+    state.set_sm_clock_mhz(Number([&](unsigned* n) { return call_.clock(card_, kClockSm, n); }));
+    state.set_memory_clock_mhz(
+        Number([&](unsigned* n) { return call_.clock(card_, kClockMemory, n); }));
+    state.set_temperature_c(
+        Number([&](unsigned* n) { return call_.temperature(card_, kSensorGpu, n); }));
+    state.set_power_mw(Number([&](unsigned* n) { return call_.power(card_, n); }));
     unsigned long long bits = 0;
-    if (call_.reasons(card_, &bits) != kOk) return "";
+    if (call_.reasons(card_, &bits) != kOk) return state;
     std::vector<const char*> found;
     for (const Reason& reason : kReasons) {
       if ((bits & reason.bit) != 0) found.push_back(reason.text);
     }
-    return absl::StrJoin(found, ", ");
+    state.set_throttling(absl::StrJoin(found, ", "));
+    return state;
   }
 
   std::vector<unsigned> Processes() override {

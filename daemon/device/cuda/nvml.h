@@ -12,16 +12,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/phobos/tuner/v1/types.pb.h"
 
 namespace phobos::device {
-
-// Zeros for what the card does not tell.
-struct CardState {
-  int sm_clock_mhz = 0;
-  int memory_clock_mhz = 0;
-  int temperature_c = 0;
-  int power_mw = 0;
-};
 
 // What one process used of the card's multiprocessors in the library's last sampling periods.
 struct CardUse {
@@ -39,11 +32,8 @@ class Nvml {
   // "580.159"; empty where the library does not tell.
   virtual std::string Driver() = 0;
 
-  virtual CardState Read() = 0;
-
-  // Why clocks are below what they could be, in words; empty: nothing that disturbs a measurement.
-  // That a card is idle, or was told to run at fixed clocks, is none.
-  virtual std::string Throttling() = 0;
+  // That a card is idle, or was told to run at fixed clocks, is no throttling.
+  virtual tuner::v1::CardState Read() = 0;
 
   // Processes that have a context on the card, in no order; empty where the card does not tell.
   virtual std::vector<unsigned> Processes() = 0;

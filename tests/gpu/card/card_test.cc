@@ -141,6 +141,7 @@ TEST_F(CardTest, Describes) {
   EXPECT_THAT(device.driver(), HasSubstr("."));
   EXPECT_GT(device.flush_bytes(), 1 << 20);
   Figure("timer resolution", static_cast<double>(device_->description().timer_resolution_ns), "ns");
+  Figure("timer floor", static_cast<double>(device_->description().timer_floor_ns), "ns");
 }
 
 TEST_F(CardTest, AddIsRightAndColdIsSlowerThanWarm) {
@@ -344,18 +345,17 @@ TEST(NvmlTest, AnswersAndWhatTheyCost) {
   ASSERT_TRUE(cards.ok());
   auto nvml = Nvml::Open(cards->front().uuid);
   ASSERT_OK(nvml);
-  const CardState state = (*nvml)->Read();
-  absl::PrintF("clock %d MHz, memory %d MHz, %d C, %d mW, throttling \"%s\"\n", state.sm_clock_mhz,
-               state.memory_clock_mhz, state.temperature_c, state.power_mw, (*nvml)->Throttling());
-  EXPECT_GT(state.sm_clock_mhz, 0);
-  EXPECT_GT(state.temperature_c, 0);
+  const tuner::v1::CardState state = (*nvml)->Read();
+  absl::PrintF("card now: %s\n", state.ShortDebugString());
+  EXPECT_GT(state.sm_clock_mhz(), 0);
+  EXPECT_GT(state.temperature_c(), 0);
   const auto cost = [](const char* name, const std::function<void()>& ask) {
     ask();
     const auto start = SteadyClock::now();
     for (int i = 0; i < 20; ++i) ask();
     Figure(name, Microseconds(start) / 20, "us");
   };
-  cost("NVML: throttle reasons", [&] { (*nvml)->Throttling(); });
+  cost("NVML: state of the card", [&] { (*nvml)->Read(); });
   cost("NVML: uses by processes", [&] { (*nvml)->NewUses(1); });
   cost("NVML: processes", [&] { (*nvml)->Processes(); });
   absl::PrintF("processes on the card: %d; this one is %d\n", (*nvml)->Processes().size(),

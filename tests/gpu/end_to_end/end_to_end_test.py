@@ -129,6 +129,7 @@ class TuneTest(Bench):
         self.assertEqual({b: v.best_ns for b, v in outcome.variants.items()}, TIMES)
         self.assertEqual({v.registers for v in outcome.variants.values()}, {32})
         self.assertGreater(outcome.facts["warm_up_launches"], 100)
+        self.assertRegex(outcome.text, r"state clock=1980/1980 temperature=40/40 power=120000/120000 floor=\d+ resolution=[1-9]")
         self.assertEqual(outcome.facts["contended"], 0)
         kernels = os.listdir(os.path.join(self.path("cache"), "sm_90", "kernels"))
         self.assertEqual(sorted(name.rsplit(".", 1)[1] for name in kernels), ["cubin"] * 4 + ["ptx"] * 4)

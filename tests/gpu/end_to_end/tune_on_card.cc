@@ -6,8 +6,8 @@
 //     tune_on_card FILE KERNEL N CARD [force]
 //
 // x, y and out are f32 of N elements; the reference is out = x + y, or x += y for `accumulate`.
-// Lines: "error TEXT"; "winner SETTINGS"; "result NAME=VALUE ..."; one "variant SETTINGS STATUS
-// BEST_NS REGISTERS REASON" a variant.
+// Lines: "error TEXT"; "winner SETTINGS"; "result", "state" and "split" with NAME=VALUE ...; one
+// "variant SETTINGS STATUS BEST_NS REGISTERS REASON" a variant.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -85,9 +85,19 @@ int Run(char** argv, bool force) {
   if (!result.ok() || !result->has_value()) return 1;
   const phobos::Result& stored = **result;
   std::printf("winner %s\n", Text(stored.winner_settings).c_str());
+  const auto number = [](int64_t value) { return static_cast<long long>(value); };
   std::printf("result rounds=%d repeated=%d warm_up_launches=%d contended=%d generation=%lld\n",
               stored.rounds, stored.repeated_rounds, stored.warm_up_launches,
-              stored.contended ? 1 : 0, static_cast<long long>(stored.generation));
+              stored.contended ? 1 : 0, number(stored.generation));
+  std::printf("state clock=%d/%d temperature=%d/%d power=%d/%d floor=%lld resolution=%lld\n",
+              stored.state_before.sm_clock_mhz, stored.state_after.sm_clock_mhz,
+              stored.state_before.temperature_c, stored.state_after.temperature_c,
+              stored.state_before.power_mw, stored.state_after.power_mw,
+              number(stored.timer_floor_ns), number(stored.timer_resolution_ns));
+  std::printf("split check=%lld warm_up=%lld timing=%lld compile=%lld total=%lld us\n",
+              number(stored.split.check_ns / 1000), number(stored.split.warm_up_ns / 1000),
+              number(stored.split.timing_ns / 1000), number(stored.split.compile_ns / 1000),
+              number(stored.split.total_ns / 1000));
   Show(stored.variants);
   return 0;
 }

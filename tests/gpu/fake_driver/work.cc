@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "tests/gpu/fake_driver/api.h"
 
@@ -339,11 +340,15 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
       return static_cast<Result>(refused);
     }
     const std::vector<int64_t> sides = {grid_x, grid_y, grid_z};
+    fake::Stream& queue = world.StreamOf(stream);
+    // As a driver that finds memory for spills: whoever holds the stream up now waits for ever.
+    if (!std::exchange(function->was_launched, true) && queue.capture.load() == kCaptureNone) {
+      queue.Wait();
+    }
     // The function may be unloaded before its launch has run.
-    return fake::Queue(world, stream,
-                       [=, &world, kept = *function, &queue = world.StreamOf(stream)] {
-                         world.Launch(kept, slots, sides, queue);
-                       });
+    return fake::Queue(world, stream, [=, &world, &queue, kept = *function] {
+      world.Launch(kept, slots, sides, queue);
+    });
   });
 }
 

@@ -40,6 +40,7 @@ struct FunctionRecord {
   std::shared_ptr<fake::Image> image;
   const fake::Image::Entry* entry = nullptr;
   std::string key;  // of the image, to count launches by
+  bool was_launched = false;
 };
 struct ModuleRecord {
   std::shared_ptr<fake::Image> image;
