@@ -32,7 +32,12 @@ struct Plan {
 void ResetSignals() {
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < NSIG; ++signal) sigaction(signal, &standard, nullptr);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    // A file over the limit of its size is an error to tell of, not a crash, in every program of
+    // ours.
+    standard.sa_handler = signal == SIGXFSZ ? SIG_IGN : SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -70,8 +75,11 @@ bool Confine(const Plan& plan) {
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   if (plan.address_space_bytes > 0) {
-    const auto bytes = static_cast<rlim_t>(plan.address_space_bytes);
-    const rlimit limit = {bytes, bytes};
+    // A user's own limit (ulimit -v) stays where it is lower: only root may raise it.
+    rlimit limit = {};
+    if (getrlimit(RLIMIT_AS, &limit) != 0) return false;
+    limit.rlim_max = std::min(limit.rlim_max, static_cast<rlim_t>(plan.address_space_bytes));
+    limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
     if (setrlimit(RLIMIT_AS, &limit) != 0) return false;
   }
   return true;

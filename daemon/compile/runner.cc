@@ -320,7 +320,7 @@ class ProcessRunner : public Runner {
     command.keep_output = true;
     command.limit = options_.limit;
     command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
-    const absl::StatusOr<Ended> ended = commands_.Run(command);
+    const absl::StatusOr<Ended> ended = RunTwice(command);
     std::string why = ended.ok() ? ended->how : std::string(ended.status().message());
     if (ended.ok() && ended->exit_status == kDone) {
       fingerprint_ = std::string(absl::StripAsciiWhitespace(ended->output));
@@ -347,7 +347,7 @@ class ProcessRunner : public Runner {
     command.limit = options_.limit;
     command.runs_in_pauses = true;
     command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
-    ASSIGN_OR_RETURN(const Ended ended, commands_.Run(command));
+    ASSIGN_OR_RETURN(const Ended ended, RunTwice(command));
     if (ended.exit_status == kSourceIsWrong || ended.exit_status == kUsage) {
       return absl::InvalidArgumentError(absl::StripTrailingAsciiWhitespace(ended.errors));
     }
@@ -391,6 +391,12 @@ class ProcessRunner : public Runner {
   void Stop() override { commands_.Stop(); }
 
  private:
+  // A command that dies gets a second run: the cause may have been the machine's.
+  absl::StatusOr<Ended> RunTwice(const Command& command) {
+    absl::StatusOr<Ended> ended = commands_.Run(command);
+    return ended.ok() && ended->signal != 0 ? commands_.Run(command) : ended;
+  }
+
   absl::StatusOr<CompiledSpace> Compile(const Source& source, const KernelDescription& description,
                                         const std::vector<int>& variants, const std::string& chip,
                                         cache::ResultStore& store,

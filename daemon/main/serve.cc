@@ -51,11 +51,14 @@ struct Ground {
   std::string redirect_socket;
   absl::Status refusal;     // that other daemon, in words
   std::string side_socket;  // beside the socket
+  // What was bound there, once it is: others may have removed or replaced it.
+  process::FileId socket_file, side_socket_file;
 };
 
 absl::StatusOr<Ground> TakeGround(const options::Options& options) {
   Ground ground;
   ASSIGN_OR_RETURN(ground.stop_signals, process::BlockStopSignals());
+  process::KeepFilesOurs();
   process::RaiseFileLimit();
   process::KeepMemorySmall();
   ASSIGN_OR_RETURN(
@@ -89,24 +92,39 @@ bool IsIdleForLong(const options::Options& options, const rpc::Door& door, absl:
   return absl::Now() - std::max(started, door.last_call()) > options.idle_exit;
 }
 
-// Keeps the engine's time until a stop signal, or until a private daemon was idle for long enough.
-// `engine` is null where all go to `redirect_socket`: then until nobody serves there any more, so
-// that the next who asks here starts a daemon that can have the cache.
-void ServeUntilTheEnd(const options::Options& options, int stop_signals, const rpc::Door& door,
-                      engine::Engine* engine, const std::string& redirect_socket) {
+// A socket that another daemon put in the place of ours stays.
+void RemoveIfOurs(const std::string& path, const process::FileId& ours) {
+  if (process::FileAt(path) == ours) unlink(path.c_str());
+}
+
+// Whether somebody removed the sockets, so that nobody new comes in, or the cache, so that Results
+// go nowhere. The next daemon, which clients start, has both.
+bool HasLostItsPlace(const options::Options& options, const Ground& ground) {
+  if (!options.is_private || ground.is_activated) return false;
+  return process::FileAt(ground.socket) != ground.socket_file ||
+         process::FileAt(ground.side_socket) != ground.side_socket_file ||
+         !ground.lock->IsInPlace();
+}
+
+// Keeps the engine's time until a stop signal, or until a private daemon was idle for long enough
+// or has lost its place. `engine` is null where all go to the ground's redirect_socket: then until
+// nobody serves there any more, so that the next who asks here starts a daemon that can have the
+// cache.
+void ServeUntilTheEnd(const options::Options& options, const Ground& ground, const rpc::Door& door,
+                      engine::Engine* engine) {
   const absl::Time started = absl::Now();
   bool is_busy = false;
   bool is_trimmed = false;
   while (true) {
-    pollfd stop = {stop_signals, POLLIN, 0};
+    pollfd stop = {ground.stop_signals.get(), POLLIN, 0};
     if (poll(&stop, 1, is_busy ? kBusyTickMs : kIdleTickMs) > 0) return;
-    if (engine == nullptr && !process::IsServed(redirect_socket)) return;
+    if (engine == nullptr && !process::IsServed(ground.redirect_socket)) return;
     is_busy = engine != nullptr && engine->tunes().Tick();
     if (is_busy) {
       is_trimmed = false;
       continue;
     }
-    if (IsIdleForLong(options, door, started)) return;
+    if (IsIdleForLong(options, door, started) || HasLostItsPlace(options, ground)) return;
     if (!std::exchange(is_trimmed, true)) process::TrimMemory();
   }
 }
@@ -156,10 +174,12 @@ absl::StatusOr<House> Build(const options::Options& options, Ground& ground) {
   // Nobody can connect before all that a call needs is known to work.
   if (!ground.is_activated) {
     ASSIGN_OR_RETURN(Fd listener, process::Listen(options.socket, options.is_private));
+    ground.socket_file = process::FileAt(options.socket);
     ground.listeners.push_back(std::move(listener));
   }
   if (house.engine != nullptr) {
     ASSIGN_OR_RETURN(Fd side, process::Listen(ground.side_socket, options.is_private));
+    ground.side_socket_file = process::FileAt(ground.side_socket);
     ASSIGN_OR_RETURN(house.side, process::SideServer::Start(std::move(side), *house.segments,
                                                             options.connections_per_uid));
   }
@@ -199,12 +219,11 @@ absl::Status ServeOn(const options::Options& options, Ground ground, Fd& ready) 
   }
   former_stderr.Reset();
   process::SayReady(ready, ground.socket);
-  ServeUntilTheEnd(options, ground.stop_signals.get(), *house.door, house.engine.get(),
-                   ground.redirect_socket);
+  ServeUntilTheEnd(options, ground, *house.door, house.engine.get());
   // Nobody new comes in before the cache's lock is free; those in the backlog start the next
   // daemon.
-  if (!ground.is_activated) unlink(ground.socket.c_str());
-  if (ground.lock != nullptr) unlink(ground.side_socket.c_str());
+  if (!ground.is_activated) RemoveIfOurs(ground.socket, ground.socket_file);
+  if (ground.lock != nullptr) RemoveIfOurs(ground.side_socket, ground.side_socket_file);
   if (house.engine != nullptr) house.engine->Stop();
   house.server.reset();
   return absl::OkStatus();
@@ -222,8 +241,10 @@ absl::Status Serve(const options::Options& options) {
   absl::StatusOr<Ground> ground = TakeGround(options);
   const absl::Status status =
       ground.ok() ? ServeOn(options, *std::move(ground), ready) : ground.status();
-  if (!status.ok()) process::SayError(ready, status);
-  return status;
+  if (status.ok()) return status;
+  process::SayError(ready, status);
+  // In the background it is the starter who is told, and tells.
+  return options.background ? absl::OkStatus() : status;
 }
 
 }  // namespace phobos

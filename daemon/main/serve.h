@@ -10,8 +10,8 @@
 
 namespace phobos {
 
-// Returns when the daemon has ended: OK after a stop signal, an idle exit, or where another daemon
-// serves already.
+// Returns when the daemon has ended: OK after a stop signal, an idle exit, where another daemon
+// serves already, and in the background, whose starter was told what went wrong.
 absl::Status Serve(const options::Options& options);
 
 }  // namespace phobos

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "daemon/process/socket.h"
 
 namespace phobos::process {
 namespace {
@@ -98,8 +97,13 @@ absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::
     absl::SleepFor(absl::Milliseconds(20));
   }
   RETURN_IF_ERROR(WriteOwner(fd.get(), socket));
-  return CacheLock(std::move(fd));
+  return CacheLock(std::move(fd), path);
 }
+
+CacheLock::CacheLock(Fd fd, std::string path)
+    : fd_(std::move(fd)), path_(std::move(path)), file_(FileOf(fd_.get())) {}
+
+bool CacheLock::IsInPlace() const { return FileAt(path_) == file_; }
 
 CacheOwner OwnerOf(const std::string& folder) {
   std::ifstream file(LockPath(folder));

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/fd.h"
+#include "daemon/process/socket.h"
 
 namespace phobos::process {
 
@@ -39,9 +40,15 @@ class CacheLock {
   static absl::StatusOr<CacheLock> Take(const std::string& folder, const std::string& socket,
                                         absl::Duration patience);
 
+  // Whether the folder still has the file that is locked. Else somebody removed the cache, and what
+  // is written to its database goes nowhere.
+  bool IsInPlace() const;
+
  private:
-  explicit CacheLock(Fd fd) : fd_(std::move(fd)) {}
+  CacheLock(Fd fd, std::string path);
   Fd fd_;  // closing it frees the lock
+  std::string path_;
+  FileId file_;
 };
 
 // Who holds or held <folder>/LOCK, as it wrote itself.

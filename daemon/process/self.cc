@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,6 +16,7 @@ namespace phobos::process {
 
 absl::StatusOr<Fd> BlockStopSignals() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   sigset_t stops;
   sigemptyset(&stops);
   for (const int stop : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&stops, stop);
@@ -25,6 +27,8 @@ absl::StatusOr<Fd> BlockStopSignals() {
   if (!fd.ok()) return absl::ErrnoToStatus(errno, "signalfd");
   return fd;
 }
+
+void KeepFilesOurs() { umask(umask(0) | 022); }
 
 void RaiseFileLimit() {
   rlimit files = {};

@@ -12,9 +12,14 @@
 
 namespace phobos::process {
 
-// Blocks SIGTERM, SIGINT and SIGHUP in this thread and those it starts, and ignores SIGPIPE. The
-// descriptor becomes readable when a stop signal has come.
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and those it starts, and ignores SIGPIPE
+// and SIGXFSZ (a write past a limit is an error then). The descriptor becomes readable when a stop
+// signal has come.
 absl::StatusOr<Fd> BlockStopSignals();
+
+// No file or folder that this process makes may be written by others, whatever the user's umask is:
+// clients run what lies in the cache.
+void KeepFilesOurs();
 
 // Raises the soft limit of open files to the hard one: a connection takes two descriptors.
 void RaiseFileLimit();

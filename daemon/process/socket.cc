@@ -129,6 +129,18 @@ std::string BoundPath(int fd) {
   return address.sun_path;
 }
 
+FileId FileAt(const std::string& path) {
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) != 0) return {};
+  return {found.st_dev, found.st_ino};
+}
+
+FileId FileOf(int fd) {
+  struct stat found = {};
+  if (fstat(fd, &found) != 0) return {};
+  return {found.st_dev, found.st_ino};
+}
+
 bool IsServed(const std::string& path) {
   const absl::StatusOr<sockaddr_un> address = AddressOf(path);
   if (!address.ok()) return false;

@@ -6,6 +6,7 @@
 #ifndef PHOBOS_DAEMON_PROCESS_SOCKET_H_
 #define PHOBOS_DAEMON_PROCESS_SOCKET_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -33,6 +34,18 @@ absl::StatusOr<std::vector<Fd>> InheritedSockets(
 
 // Path that a listening socket is bound to; empty when it has none.
 std::string BoundPath(int fd);
+
+// Which file a path leads to. A file that is open, or a socket that is bound, keeps its own for
+// itself, also when it was removed.
+struct FileId {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  bool operator==(const FileId&) const = default;
+};
+// That of no file where there is none.
+FileId FileAt(const std::string& path);
+// The file that an open descriptor, not a socket, leads to.
+FileId FileOf(int fd);
 
 // Whether somebody accepts connections at `path` now.
 bool IsServed(const std::string& path);

@@ -175,6 +175,12 @@ TEST_F(RunnerTest, AVariantWhoseCompilerDiedIsTriedOnceMore) {
   EXPECT_THAT(Log(), ElementsAre("0", "0"));
 }
 
+TEST_F(RunnerTest, ADescriptionWhoseCompilerDiedIsTriedOnceMore) {
+  ASSERT_OK(Compile(absl::StrCat("# kill describe ", folder_, "/killed")));
+  EXPECT_THAT(Compile("# kill describe"),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("signal 9 (Killed)")));
+}
+
 // Whoever killed the compiler may have had reasons that do not last.
 TEST_F(RunnerTest, AKillFromOutsideIsNotRemembered) {
   ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2\n# kill 1"));

@@ -8,7 +8,7 @@
     # exclude 1 TEXT     the space leaves variant 1 out
     # error 1 TEXT       compile_error with this reason; `race 1 TEXT`, `unsupported 1 TEXT`, `unproven 1 TEXT` alike
     # crash 3            SIGSEGV when variant 3 is compiled; `# hang 3`: never ends; `# memory 3`: takes 8 GiB
-    # kill 3             SIGKILL; `# kill 3 PATH`: unless PATH exists, which it makes
+    # kill 3             SIGKILL; `# kill 3 PATH`: unless PATH exists, which it makes; `# kill describe` alike
     # lie 2 missing      the artifact is not there; `digest`: another digest; `settings`; `path`; `silent`: no word of it
     # manifest TEXT      manifest.json is TEXT; `# format 99`; `# chip other`; `# unchecked`; `# fingerprint other`
     # slots x y out      the manifest's slots (default: x y out extent:N)
@@ -94,15 +94,19 @@ def artifact(found, index, out):
     }
 
 
-def compile_variant(found, index, out):
-    if of_variant(found, "crash", index) is not None:
-        print("about to crash", file=sys.stderr, flush=True)
-        os.kill(os.getpid(), signal.SIGSEGV)
-    mark = of_variant(found, "kill", index)
+def die(found, what):
+    mark = of_variant(found, "kill", what)
     if mark is not None and not os.path.exists(mark):
         if mark:
             open(mark, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def compile_variant(found, index, out):
+    if of_variant(found, "crash", index) is not None:
+        print("about to crash", file=sys.stderr, flush=True)
+        os.kill(os.getpid(), signal.SIGSEGV)
+    die(found, index)
     if of_variant(found, "hang", index) is not None:
         while True:
             time.sleep(1)
@@ -171,6 +175,7 @@ def main():
         return 0
     found = directives(sys.stdin.read())
     if options.describe:
+        die(found, "describe")
         if value(found, "refuse"):
             print(options.file_name + ":1:1: " + value(found, "refuse"), file=sys.stderr)
             return 1

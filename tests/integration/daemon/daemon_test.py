@@ -113,7 +113,8 @@ class Daemon(unittest.TestCase):
             time.sleep(0.01)
         out, err = starter.communicate()
         self.assertEqual((starter.returncode, out), (1, ""))
-        self.assertRegex(err, "(?m)^error the compiler cannot be run .*exit status 3")
+        self.assertRegex(err, "^error the compiler cannot be run .*exit status 3")
+        self.assertEqual(err.count("the compiler cannot be run"), 1, err)
 
     def test_an_activated_one_answers_with_why_it_cannot_serve(self):
         self.break_compiler()
@@ -136,6 +137,51 @@ class Daemon(unittest.TestCase):
         while not holds():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.05)
+
+    def test_one_whose_sockets_are_gone_makes_way(self):
+        process, _ = self.start()
+        os.unlink(self.socket)
+        # It waits for the cache's lock, which the first one gives up.
+        self.assertEqual(self.start()[1], "ready " + self.socket)
+        self.assertEqual(process.wait(20), 0)
+        self.assertIn(b"stand-in 1", hello(self.socket))
+
+    def test_one_whose_cache_is_gone_makes_way(self):
+        process, _ = self.start()
+        shutil.rmtree(self.cache)
+        self.assertEqual(process.wait(20), 0)
+        self.assertFalse(os.path.exists(self.socket))
+        self.assertEqual(self.start()[1], "ready " + self.socket)
+
+    def test_it_leaves_another_ones_socket_alone(self):
+        process, _ = self.start()
+        process.send_signal(signal.SIGSTOP)
+        shutil.rmtree(self.cache)
+        os.unlink(self.socket)
+        os.unlink(self.socket + ".side")
+        self.assertEqual(self.start()[1], "ready " + self.socket)
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(20), 0)
+        self.assertIn(b"stand-in 1", hello(self.socket))
+
+    def test_a_users_limits_are_kept_to(self):
+        for limit in ("-v 8000000", "-f 200"):
+            done = subprocess.run(["bash", "-c", f'ulimit {limit}; exec "$@"', "bash",
+                                   *self.command("--background", "--idle-exit=1s")],
+                                  capture_output=True, text=True, timeout=20)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), limit)
+            self.wait_until(lambda: not os.path.exists(self.socket))
+
+    def test_nobody_else_may_write_to_the_cache(self):
+        before = os.umask(0)
+        try:
+            self.start()
+        finally:
+            os.umask(before)
+        for folder, _, files in os.walk(self.cache):
+            for path in (folder, *(os.path.join(folder, name) for name in files)):
+                self.assertEqual(os.stat(path).st_mode & 0o022, 0, path)
 
     def test_it_says_why_it_cannot_start(self):
         os.chmod(self.folder, 0o755)
