@@ -91,7 +91,7 @@ absl::Status Checker::Error(Span span, const Problem& problem) const {
   return Error(span, problem.what, problem.remedy);
 }
 
-absl::Status Checker::NotSupportedYet(Span span, std::string what) const {
+absl::Status Checker::NotSupportedYet(Span span, const std::string& what) const {
   if (quiet_) return absl::UnimplementedError(what);
   return source_.NotSupportedYet(span, what);
 }

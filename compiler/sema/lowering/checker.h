@@ -51,7 +51,7 @@ class Checker {
   // ---- checker.cc
   absl::Status Error(Span span, std::string what, std::string remedy) const;
   absl::Status Error(Span span, const Problem& problem) const;
-  absl::Status NotSupportedYet(Span span, std::string what) const;
+  absl::Status NotSupportedYet(Span span, const std::string& what) const;
   void EmitConstraints();
   void SetPlace(Span span);
   // Counts one step of the walk and one level of nesting; an error when either passes its limit.
@@ -88,8 +88,8 @@ class Checker {
   absl::StatusOr<Value> EvalLogic(const ast::Binary& binary);
   absl::StatusOr<Value> EvalConditional(const ast::Conditional& conditional, Span span);
   absl::StatusOr<Value> EvalConstantConditional(const ast::Conditional& conditional, bool taken);
-  absl::StatusOr<Value> ChooseByBranch(const Value& condition, Value a, ir::Block block_a, Value b,
-                                       ir::Block block_b);
+  absl::StatusOr<Value> ChooseByBranch(const Value& condition, const Value& a, ir::Block block_a,
+                                       const Value& b, ir::Block block_b);
   // Evaluates into a region of its own.
   absl::StatusOr<Operand> EvalApart(const ast::Expr& expr, ir::Block* block);
   // A scalar as a condition: a literal, or a computed bool.

@@ -267,8 +267,9 @@ absl::StatusOr<Value> Checker::EvalConditional(const ast::Conditional& condition
   return ChooseByBranch(truth, values[0], std::move(blocks[0]), values[1], std::move(blocks[1]));
 }
 
-absl::StatusOr<Value> Checker::ChooseByBranch(const Value& condition, Value a, ir::Block block_a,
-                                              Value b, ir::Block block_b) {
+absl::StatusOr<Value> Checker::ChooseByBranch(const Value& condition, const Value& a,
+                                              ir::Block block_a, const Value& b,
+                                              ir::Block block_b) {
   const ir::VarId var = emitter_.Declare("chosen", ZeroOf(a.type.dtype));
   emitter_.BeginRegion();
   emitter_.Splice(std::move(block_a));

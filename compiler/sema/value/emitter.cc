@@ -58,7 +58,7 @@ Value Emitter::Leaf(Opcode opcode, DType dtype, int32_t index, int32_t axis) {
   op.index = index;
   op.axis = axis;
   const Key key(opcode, dtype, ir::kNoValue, ir::kNoValue, ir::kNoValue, index + axis);
-  return Value::Computed(Once(key, std::move(op)), {dtype, {}});
+  return Value::Computed(Once(key, op), {dtype, {}});
 }
 
 Value Emitter::ScalarParam(int32_t index) {
@@ -128,7 +128,7 @@ ir::ValueId Emitter::Id(const Value& value) {
   op.constant = *value.known;
   const Key key(Opcode::kConstant, value.type.dtype, ir::kNoValue, ir::kNoValue, ir::kNoValue,
                 BitsOf(*value.known));
-  return Once(key, std::move(op));
+  return Once(key, op);
 }
 
 Value Emitter::Elementwise(Opcode opcode, std::vector<Value> operands, int32_t power) {
@@ -160,7 +160,7 @@ Value Emitter::Elementwise(Opcode opcode, std::vector<Value> operands, int32_t p
   const Key key(opcode, op.type.dtype, OperandOr(op.operands, 0), OperandOr(op.operands, 1),
                 OperandOr(op.operands, 2), power);
   ir::Type type = op.type;
-  return Value::Computed(Once(key, std::move(op)), std::move(type));
+  return Value::Computed(Once(key, op), std::move(type));
 }
 
 Value Emitter::Cast(const Value& value, DType dtype) {
@@ -177,7 +177,7 @@ Value Emitter::Cast(const Value& value, DType dtype) {
   op.operands = {value.id};
   ir::Type type = op.type;
   const Key key(Opcode::kCast, dtype, value.id, ir::kNoValue, ir::kNoValue, 0);
-  return Value::Computed(Once(key, std::move(op)), std::move(type));
+  return Value::Computed(Once(key, op), std::move(type));
 }
 
 Value Emitter::Bitcast(const Value& value, DType dtype) {
@@ -188,7 +188,7 @@ Value Emitter::Bitcast(const Value& value, DType dtype) {
   op.operands = {Id(value)};
   ir::Type type = op.type;
   const Key key(Opcode::kBitcast, dtype, op.operands[0], ir::kNoValue, ir::kNoValue, 0);
-  return Value::Computed(Once(key, std::move(op)), std::move(type));
+  return Value::Computed(Once(key, op), std::move(type));
 }
 
 Value Emitter::Broadcast(const Value& value, const std::vector<int64_t>& shape) {

@@ -10,11 +10,12 @@ namespace phobos::rpc {
 grpc::ServerUnaryReactor* Compile(Door& door, grpc::CallbackServerContext* context,
                                   const tuner::v1::CompileRequest& request,
                                   tuner::v1::CompileResponse& response) {
-  return ReplyLater(door, context, [&](Answered answered) -> absl::Status {
+  return ReplyLater(door, context, [&](const Answered& answered) -> absl::Status {
     RETURN_IF_ERROR(Check(request));
     door.engine().Compile(request, [&response, answered](auto answer) {
-      if (answer.ok()) response = *std::move(answer);
-      answered(answer.status());
+      const absl::Status status = answer.status();
+      if (status.ok()) response = *std::move(answer);
+      answered(status);
     });
     return absl::OkStatus();
   });

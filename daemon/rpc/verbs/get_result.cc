@@ -8,10 +8,11 @@ namespace phobos::rpc {
 grpc::ServerUnaryReactor* GetResult(Door& door, grpc::CallbackServerContext* context,
                                     const tuner::v1::GetResultRequest& request,
                                     tuner::v1::GetResultResponse& response) {
-  return ReplyLater(door, context, [&](Answered answered) -> absl::Status {
+  return ReplyLater(door, context, [&](const Answered& answered) -> absl::Status {
     door.engine().GetResult(request, [&response, answered](auto result) {
-      if (result.ok()) *response.mutable_result() = *std::move(result);
-      answered(result.status());
+      const absl::Status status = result.status();
+      if (status.ok()) *response.mutable_result() = *std::move(result);
+      answered(status);
     });
     return absl::OkStatus();
   });

@@ -8,10 +8,11 @@ namespace phobos::rpc {
 grpc::ServerUnaryReactor* ListResults(Door& door, grpc::CallbackServerContext* context,
                                       const tuner::v1::ListResultsRequest& request,
                                       tuner::v1::ListResultsResponse& response) {
-  return ReplyLater(door, context, [&](Answered answered) -> absl::Status {
+  return ReplyLater(door, context, [&](const Answered& answered) -> absl::Status {
     door.engine().ListResults(request, [&response, answered](auto page) {
-      if (page.ok()) response = *std::move(page);
-      answered(page.status());
+      const absl::Status status = page.status();
+      if (status.ok()) response = *std::move(page);
+      answered(status);
     });
     return absl::OkStatus();
   });

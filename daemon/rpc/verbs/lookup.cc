@@ -9,7 +9,7 @@ namespace phobos::rpc {
 grpc::ServerUnaryReactor* Lookup(Door& door, grpc::CallbackServerContext* context,
                                  const tuner::v1::LookupRequest& request,
                                  tuner::v1::LookupResponse& response) {
-  return ReplyLater(door, context, [&](Answered answered) -> absl::Status {
+  return ReplyLater(door, context, [&](const Answered& answered) -> absl::Status {
     if (const engine::Finder::AnswerPtr ready = door.engine().RecentLookup(request);
         ready != nullptr) {
       response = *ready;

@@ -11,8 +11,6 @@
 namespace phobos::device {
 namespace {
 
-using ::testing::HasSubstr;
-
 struct Case {
   int64_t waited_ns;
   int64_t stolen_ns;
