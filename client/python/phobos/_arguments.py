@@ -139,6 +139,12 @@ class Signature:
         name = parameter.name
         if tensor is None:
             raise self._not_an_array(parameter, argument)
+        if is_masked(argument):
+            remedy = f"Pass {name}.data, which leaves the mask aside"
+            raise self._error(
+                f"{name} is a masked array, and a kernel knows nothing of masks",
+                f"{remedy}." if parameter.is_written else f"{remedy}, or {name}.filled(value).",
+            )
         if tensor.type_name != parameter.dtype.name:
             is_bits = parameter.dtype.name == "bf16" and tensor.type_name == "u16"
             if not is_bits:
@@ -225,6 +231,12 @@ class Signature:
             )
         limits = " to ".join(map(str, _limits(dtype)))
         return self._error(f"{parameter.name} = {said(number)} does not fit {dtype!r} ({limits})")
+
+
+def is_masked(array):
+    """Whether it is an array of numpy.ma, whose bytes do not tell which of them count."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(array, masked.MaskedArray)
 
 
 def describe(argument):

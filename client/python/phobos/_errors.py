@@ -106,6 +106,14 @@ def said(value):
     return text if len(text) <= 80 else text[:77] + "..."
 
 
+def told(exception):
+    """An exception as an error shows it, whatever its str does."""
+    try:
+        return f"{type(exception).__name__}: {exception}"
+    except Exception:
+        return type(exception).__name__
+
+
 def type_of(value):
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

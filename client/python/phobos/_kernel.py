@@ -148,7 +148,7 @@ class Kernel:
 
     def tune(
         self,
-        grid,
+        grid=None,
         /,
         *arguments,
         reference=None,
@@ -182,7 +182,7 @@ class Kernel:
         return taken
 
     def warm(
-        self, grid, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named
+        self, grid=None, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named
     ):
         """As tune, at low priority; returns as soon as the daemon has all it needs for it."""
         import ctypes
@@ -217,7 +217,7 @@ class Kernel:
         )
         return None if code == MISS else self._taken(result)
 
-    def adopt(self, result):
+    def adopt(self, result=None):
         """Gives the daemon a Result made elsewhere; its winner is launched from now on."""
         from ._library import library
         from ._result import Result
@@ -251,7 +251,8 @@ class Kernel:
                     said = argument.__array_interface__
                     address, is_readonly = said["data"]
                     values.append(address)
-                    known.append((said["shape"], said["typestr"], is_readonly, said["strides"]))
+                    shape, strides = said["shape"], said["strides"]
+                    known.append((type(argument), shape, said["typestr"], is_readonly, strides))
                 else:
                     values.append(argument)
             plan = self._known[tuple(known)]
@@ -332,6 +333,12 @@ class Kernel:
         flush_l2 = None if flush_l2 is None else _arguments.switch("flush_l2", flush_l2, name)
         force = _arguments.switch("force", force, name)
         description = self._described()
+        if grid is None:
+            raise argument_error(
+                "the grid is missing: tune and warm take what a launch takes, the grid first",
+                name,
+                f"Write {name}.tune(grid, {', '.join(description.signature.names)}).",
+            )
         binding = description.signature.bind(description.signature.ordered(arguments, named))
         if reference is None and self.reference is None:
             raise TuneError(
@@ -487,7 +494,8 @@ class Kernel:
                 said = getattr(argument, "__array_interface__", None)
                 if said is None or "strides" not in said:
                     return
-                known.append((said["shape"], said["typestr"], said["data"][1], said["strides"]))
+                shape, strides = said["shape"], said["strides"]
+                known.append((type(argument), shape, said["typestr"], said["data"][1], strides))
         with self._lock:
             if len(self._known) >= _PLANS:
                 self._known.clear()

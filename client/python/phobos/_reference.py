@@ -9,6 +9,7 @@ import ctypes
 import sys
 import threading
 
+from ._arguments import is_masked
 from ._errors import ReferenceFailedError, argument_error, said
 
 
@@ -103,9 +104,10 @@ def expected(answer, parameters, shapes, kernel):
     }
     for name in answer:
         if name not in written:
+            those = f"it writes {', '.join(written)}" if written else "it writes none"
             raise wrong(
-                f"the reference returned {name!r}, which is no tensor that the kernel writes"
-                f" ({', '.join(written)})"
+                f"the reference returned {said(name)}, which is no tensor that the kernel writes:"
+                f" {those}"
             )
     missing = [name for name in written if name not in answer]
     if missing:
@@ -114,6 +116,12 @@ def expected(answer, parameters, shapes, kernel):
         )
     arrays = {}
     for name, (parameter, shape) in written.items():
+        if is_masked(answer[name]):
+            raise wrong(
+                f"the reference's {name} is a masked array, which does not say what all elements"
+                " should be",
+                f"Return {name}.filled(value).",
+            )
         array = numpy.asarray(answer[name])
         if array.shape != tuple(shape):
             raise wrong(

@@ -6,7 +6,7 @@ import operator
 from types import MappingProxyType
 
 from . import _display, _library, _progress, _reference
-from ._errors import PhobosError, ReferenceFailedError, TuneError, argument_error, said
+from ._errors import PhobosError, ReferenceFailedError, TuneError, argument_error, said, told
 
 
 _LIMITS = (0x7FFFFFFF, 0xFFFF, 0xFFFF)  # blocks along x, y, z, on every chip
@@ -123,7 +123,9 @@ class Tuning:
                 return self._library.waiting_call(name, *arguments, hopeless=self._hopeless)
             except PhobosError as error:
                 cause = self._errors.get("reference") or self._errors.get("grid")
-                raise self._explained(error) from cause
+                # An answer that does not fit is told once.
+                own = isinstance(cause, ReferenceFailedError)
+                raise self._explained(error) from (None if own else cause)
             finally:
                 self._break_cycles()
 
@@ -142,8 +144,8 @@ class Tuning:
         if isinstance(raised, ReferenceFailedError):
             text, remedy = raised.message, raised.remedy
         else:
-            text, remedy = f"the reference raised {type(raised).__name__}: {raised}", ""
-            if isinstance(raised, TypeError) and "argument" in str(raised):
+            text, remedy = f"the reference raised {told(raised)}", ""
+            if isinstance(raised, TypeError) and "argument" in text:
                 names = ", ".join(self._description.signature.names)
                 remedy = f"It is called with the arguments of a launch, by position: ({names})."
         return ReferenceFailedError(
@@ -163,7 +165,7 @@ class Tuning:
             # Nothing may pass through C. The guard has what is no Exception, and raises it later.
             if isinstance(exception, Exception):
                 self._errors.setdefault(what, exception)
-            text = getattr(exception, "message", None) or f"{type(exception).__name__}: {exception}"
+            text = exception.message if isinstance(exception, PhobosError) else told(exception)
             self._library.say(sink, text.encode(errors="replace"))
             return 1
 

@@ -190,7 +190,7 @@ static phobos_code Run(const phobos_tune_request* request, phobos_error** error)
     phobos_expected expected = {PHOBOS_OK};
     if (request->reference(request->user, arguments, &expected, &sink)) {
       strcpy(reference_error, sink.said);
-      phobos_progress ended = {sizeof ended, "reference", 0, 0, 0, 0, 0, 0, 0, 1};
+      phobos_progress ended = {sizeof ended, "reference", 0, 0, 0, 0, 0, 0, 0, 1, ""};
       if (request->progress(request->user, &ended))
         return Refused(PHOBOS_CANCELLED, "cancelled", "cancelled", error);
       return Refused(PHOBOS_FAILED_PRECONDITION, "reference_failed", sink.said, error);

@@ -136,7 +136,8 @@ class LaunchTest(Case):
             (self.x, self.out, "1"), (self.x, self.out, 1e39), (self.x, self.out),
             (self.x, self.out, 1, 2),
             (self.x.reshape(32, 32), self.out, 1), (self.x.astype(">f4"), self.out, 1),
-            (None, self.out, 1),
+            (None, self.out, 1), (np.ma.array(self.x), self.out, 1),
+            (self.x, np.ma.array(self.out), 1),
         ):  # fmt: skip
             with self.assertRaises(ph.ArgumentError):
                 add[blocks](*arguments)
@@ -211,6 +212,14 @@ class LaunchTest(Case):
     def test_a_call_without_a_grid(self):
         with self.assertRaisesRegex(ph.ArgumentError, r"Write add\[grid\]"):
             make()(self.x, self.out, 0.5)
+        for call in (make().tune, make().warm):
+            with self.assertRaisesRegex(ph.ArgumentError, r"the grid is missing.*\nWrite add.tune"):
+                call()
+
+    def test_a_masked_array_is_refused_by_name(self):
+        masked = np.ma.array(self.x, mask=self.x > 0)
+        with self.assertRaisesRegex(ph.ArgumentError, r"(?s)x is a masked array.*x\.filled\(value\)"):
+            make()[blocks](masked, self.out, 0.5)
 
     def test_notes_of_the_library_are_warnings(self):
         add = make()
@@ -314,11 +323,23 @@ class TuneTest(Case):
         self.assertIn("the reference raised ZeroDivisionError", str(caught.exception))
         self.assertIn("ZeroDivisionError", fake.reference_error())
 
+    def test_an_exception_that_cannot_be_shown_is_named(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError("no str")
+
+        def reference(x, out, alpha):
+            raise Mute
+
+        with self.assertRaisesRegex(ph.ReferenceFailedError, "the reference raised Mute"):
+            make().tune(blocks, self.x, self.out, 0.5, reference=reference)
+
     def test_a_wrong_answer_of_the_reference_says_what_is_wrong(self):
-        with self.assertRaisesRegex(ph.ReferenceFailedError, r"out has shape \(3,\)"):
+        with self.assertRaisesRegex(ph.ReferenceFailedError, r"out has shape \(3,\)") as caught:
             make().tune(
                 blocks, self.x, self.out, 0.5, reference=lambda x, out, alpha: {"out": x[:3]}
             )
+        self.assertIsNone(caught.exception.__cause__)  # it would say the same again
         with self.assertRaisesRegex(ph.ReferenceFailedError, "takes 0 positional arguments"):
             make().tune(blocks, self.x, self.out, 0.5, reference=lambda: {})
 

@@ -81,6 +81,7 @@ class EverywhereTest(Case):
         yield "a parameter", lambda v: add[blocks](x, out, v)
         yield "a call", lambda v: add(v)
         yield "tune grid", lambda v: self.tune(v)
+        yield "warm grid", lambda v: add.warm(v, x, out, **scalars)
         for name in ("reference", "rtol", "atol", "flush_l2", "force"):
             yield f"tune {name}", lambda v, n=name: self.tune(**{n: v})
         yield "result by position", lambda v: add.result(v)

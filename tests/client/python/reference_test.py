@@ -94,7 +94,7 @@ class ExpectedTest(unittest.TestCase):
     def test_wrong_answers(self):
         out = self.answer["out"]
         for change, pattern in (
-            ({"y": out}, "returned 'y', which is no tensor that the kernel writes \\(out, half\\)"),
+            ({"y": out}, "returned 'y', which is no tensor that the kernel writes: it writes out, half"),
             ({"x": out}, "returned 'x', which is no tensor that the kernel writes"),
             ({"out": out[:3]}, r"out has shape \(3,\); the argument has \(4,\)"),
             ({"out": np.float32(1)}, r"out has shape \(\)"),
@@ -103,6 +103,7 @@ class ExpectedTest(unittest.TestCase):
                 r'out is float64; the kernel writes float32\nAdd .astype\("float32"\)',
             ),
             ({"half": out.astype(np.float64)}, "half is float64, not float32"),
+            ({"out": np.ma.array(out)}, r"out is a masked array.*\nReturn out.filled\(value\)"),
         ):
             with self.assertRaisesRegex(ph.ReferenceFailedError, pattern):
                 self.expected({**self.answer, **change})
@@ -112,6 +113,9 @@ class ExpectedTest(unittest.TestCase):
             ph.ReferenceFailedError, "returned a ndarray\nIt must return a dict"
         ):
             self.expected(out)
+        self.parameters = parameters(fake.tensor("x"))
+        with self.assertRaisesRegex(ph.ReferenceFailedError, "kernel writes: it writes none"):
+            _reference.expected({"x": out}, self.parameters, [(4,)], "add")
 
 
 class Bf16Test(unittest.TestCase):
