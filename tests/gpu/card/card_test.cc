@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The GPU's device on a real card: what the stand-in driver cannot tell. Prints what it measures,
-// a line beginning with "FIGURE" each. Not for machines without a card.
+// a line beginning with "FIGURE" each. Without a card everything is skipped.
 #include "client/launch/cuda/card.h"
 
 #include <dirent.h>
@@ -69,13 +69,20 @@ constexpr char kAdd[] =
     "ld.global.f32 %f1, [%rd7]; ld.global.f32 %f2, [%rd8]; add.f32 %f3, %f1, %f2;"
     "st.global.f32 [%rd9], %f3; end:";
 
+// Why nothing can be tested here; empty: it can.
+std::string WhyNoCard() {
+  const auto driver = cuda::CudaDriver::Load();
+  return driver.ok() ? "" : driver.status().message();
+}
+
 class CardTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    if (const std::string why = WhyNoCard(); !why.empty()) GTEST_SKIP() << why;
     auto opened = Open("cuda:0");
     ASSERT_OK(opened);
     device_ = *std::move(opened);
-    folder_ = testing::TempDir();
+    folder_ = ::testing::TempDir();
   }
 
   void Reserve(int64_t elements) {
@@ -246,10 +253,14 @@ void InChild(const std::function<int()>& body) {
 
 class FaultTest : public ::testing::Test {
  protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoCard(); !why.empty()) GTEST_SKIP() << why;
+  }
+
   // Launches right, then the body, then right; gives the guilty launch and the error.
   static std::pair<size_t, absl::Status> Break(const std::string& body) {
     auto device = *Open("cuda:0");
-    const std::string folder = testing::TempDir();
+    const std::string folder = ::testing::TempDir();
     std::vector<std::unique_ptr<Kernel>> kernels;
     for (const std::string& text : {std::string(kAdd), body}) {
       KernelFile file;
@@ -302,6 +313,7 @@ TEST_F(FaultTest, Trap) {
 
 // Host time of a launch: ours beside cuLaunchKernel with an array of pointers.
 TEST(LaunchTest, HostTime) {
+  if (const std::string why = WhyNoCard(); !why.empty()) GTEST_SKIP() << why;
   const auto driver = *cuda::CudaDriver::Load();
   cuda::Context context = nullptr;
   ASSERT_EQ((*driver)->retain_context(&context, 0), cuda::kSuccess);
@@ -340,6 +352,7 @@ TEST(LaunchTest, HostTime) {
 }
 
 TEST(NvmlTest, AnswersAndWhatTheyCost) {
+  if (const std::string why = WhyNoCard(); !why.empty()) GTEST_SKIP() << why;
   const auto driver = *cuda::CudaDriver::Load();
   const auto cards = cuda::ListCards(*driver);
   ASSERT_TRUE(cards.ok());
