@@ -125,28 +125,30 @@ void Field::SawLaunch(int64_t launch_ns) {
   worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
 }
 
+absl::Status Field::Begin() {
+  worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
+  ASSIGN_OR_RETURN(const worker::JobSetup setup,
+                   MakeJobSetup(spec_, space_, arguments_, measuring_.seed));
+  std::vector<worker::VariantSetup> expected;
+  for (const Entry& entry : entries_) {
+    if (entry.is_running) expected.push_back(entry.setup);
+  }
+  RETURN_IF_ERROR(worker_.Expect(expected));
+  return worker_.Begin(setup, arguments_.memory());
+}
+
 absl::StatusOr<bool> Field::Prepare() {
   bool did_something = false;
   while (true) {
     if (stop_.load()) return absl::CancelledError("the tune was cancelled");
     if (!is_begun_) {
       did_something = true;
-      worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
-      ASSIGN_OR_RETURN(const worker::JobSetup setup,
-                       MakeJobSetup(spec_, space_, arguments_, measuring_.seed));
-      const absl::Status begun = worker_.Begin(setup, arguments_.memory());
+      const absl::Status begun = Begin();
       if (!begun.ok()) {
         RETURN_IF_ERROR(Absorb(begun, -1));
         continue;
       }
       is_begun_ = true;
-      std::vector<worker::VariantSetup> expected;
-      for (const Entry& entry : entries_) {
-        if (entry.is_running) expected.push_back(entry.setup);
-      }
-      const absl::Status told = worker_.Expect(expected);
-      if (!told.ok()) RETURN_IF_ERROR(Absorb(told, -1));
-      if (!is_begun_) continue;
     }
     const auto next = std::find_if(entries_.begin(), entries_.end(), [](const Entry& entry) {
       return entry.is_running && !entry.is_loaded;

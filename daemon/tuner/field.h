@@ -66,6 +66,8 @@ class Field {
   };
 
   void Enter(const compiler::v1::VariantSettings& settings);
+  // Gives the worker the job, and says what will be loaded.
+  absl::Status Begin();
   absl::Status Load(int variant);
   absl::Status AbsorbDeath(int variant);
 

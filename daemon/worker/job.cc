@@ -36,10 +36,6 @@ absl::StatusOr<absl::Span<const std::byte>> Range(
                                                     static_cast<size_t>(bytes));
 }
 
-device::KernelFile FileOf(const VariantSetup& variant) {
-  return {variant.variant(), variant.artifact_path(), variant.artifact()};
-}
-
 std::string CanaryText(const std::string& tensor, int64_t bytes, int64_t offset) {
   if (offset < 0) {
     return absl::StrCat("wrote outside ", tensor, ": the byte ", -offset,
@@ -50,6 +46,10 @@ std::string CanaryText(const std::string& tensor, int64_t bytes, int64_t offset)
 }
 
 }  // namespace
+
+device::KernelFile FileOf(const VariantSetup& variant) {
+  return {variant.variant(), variant.artifact_path(), variant.artifact()};
+}
 
 Job::Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark)
     : setup_(std::move(setup)), layout_(std::move(layout)), device_(device), mark_(mark) {}
@@ -130,12 +130,6 @@ absl::Status Job::AddSlots() {
     slots_.push_back(reinterpret_cast<uint64_t>(base_ + place.tensor));
   }
   return absl::OkStatus();
-}
-
-void Job::Expect(absl::Span<const VariantSetup> variants) {
-  std::vector<device::KernelFile> files;
-  for (const VariantSetup& variant : variants) files.push_back(FileOf(variant));
-  device_.Expect(files);
 }
 
 absl::StatusOr<LoadOutcome> Job::Load(const VariantSetup& variant) {

@@ -26,6 +26,9 @@
 
 namespace phobos::worker {
 
+// What a Device loads of a variant.
+device::KernelFile FileOf(const VariantSetup& variant);
+
 class Job {
  public:
   // Lays out the tensors in the device's memory. `memory` holds what the setup's indices mean; it,
@@ -36,9 +39,6 @@ class Job {
       device::Device& device, LaunchMark& mark);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
-
-  // Load will be called for these.
-  void Expect(absl::Span<const VariantSetup> variants);
 
   // Errors are Device::Load's and concern this variant alone.
   absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant);

@@ -120,7 +120,7 @@ class ProcessSupervisor : public Supervisor {
       if (bytes > kMostMessageBytes / 2) break;  // the rest is not expected
       *request.mutable_expect()->add_variants() = variant;
     }
-    return Call(request, {}, "checking", Watched()).status();
+    return CallFresh(request, {}, "checking").status();
   }
 
   absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant) override {

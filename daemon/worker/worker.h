@@ -41,12 +41,13 @@ class Worker {
   // The device; starts the process when it is not running.
   virtual absl::StatusOr<tuner::v1::Device> Describe() = 0;
 
+  // Says what Load will be called for once a job has begun, so that a GPU's linker can work beside
+  // the upload. May leave some out.
+  virtual absl::Status Expect(const std::vector<VariantSetup>& variants) = 0;
+
   // Takes over a job: maps `memory`, lays out the tensors with canaries on both sides.
   // ResourceExhausted: needs more memory than the device has, with both numbers.
   virtual absl::Status Begin(const JobSetup& setup, const std::vector<SharedMemory>& memory) = 0;
-
-  // Says what Load will be called for soon, so that a GPU's linker can begin. May leave some out.
-  virtual absl::Status Expect(const std::vector<VariantSetup>& variants) = 0;
 
   // Loads a variant's artifact; InvalidArgument etc. concern this variant alone.
   virtual absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant) = 0;

@@ -41,6 +41,8 @@ class Server {
         return Describe(std::move(descriptors), reply);
       case Request::kBegin:
         return Begin(request.begin(), descriptors);
+      case Request::kExpect:
+        return Expect(request.expect());
       case Request::kEnd:
         job_.reset();
         return absl::OkStatus();
@@ -51,11 +53,6 @@ class Server {
     }
     if (job_ == nullptr) return absl::FailedPreconditionError("the worker has no job");
     switch (request.call_case()) {
-      case Request::kExpect: {
-        const auto& variants = request.expect().variants();
-        job_->Expect(std::vector<VariantSetup>(variants.begin(), variants.end()));
-        return absl::OkStatus();
-      }
       case Request::kLoad: {
         ASSIGN_OR_RETURN(*reply.mutable_load(), job_->Load(request.load()));
         return absl::OkStatus();
@@ -95,11 +92,21 @@ class Server {
     return absl::OkStatus();
   }
 
+  absl::Status Expect(const ExpectCall& call) {
+    if (device_ == nullptr) return NotDescribed();
+    std::vector<device::KernelFile> files;
+    for (const VariantSetup& variant : call.variants()) files.push_back(FileOf(variant));
+    device_->Expect(files);
+    return absl::OkStatus();
+  }
+
+  static absl::Status NotDescribed() {
+    return absl::FailedPreconditionError("the worker was not asked for its device first");
+  }
+
   absl::Status Begin(const JobSetup& setup, const std::vector<Fd>& descriptors) {
     job_.reset();
-    if (device_ == nullptr || !mark_.has_value()) {
-      return absl::FailedPreconditionError("the worker was not asked for its device first");
-    }
+    if (device_ == nullptr || !mark_.has_value()) return NotDescribed();
     ASSIGN_OR_RETURN(const auto memory, mappings_.Map(descriptors));
     ASSIGN_OR_RETURN(job_, Job::Begin(setup, memory, *device_, *mark_));
     return absl::OkStatus();

@@ -9,11 +9,12 @@ kernels=tests/gpu/end_to_end/kernels.py
 folder=$(mktemp -d /tmp/phobos-card-XXXXXX)
 export PHOBOS_SOCKET=$folder/s PHOBOS_AUTOSTART=0 HOME=$folder
 failed=0
+trap 'rm -rf "$folder"' EXIT # the daemon ends by itself when it is idle
 
 "$programs/card_test" || failed=1
 
 began=$(date +%s%N)
-"$programs/phobosd" --private --background --socket="$folder/s" --cache-dir="$folder/cache" || exit 1
+"$programs/phobosd" --private --background --socket="$folder/s" --cache-dir="$folder/cache" --idle-exit=30s || exit 1
 echo "FIGURE the daemon's start: $((($(date +%s%N) - began) / 1000000)) ms"
 "$programs/phobosctl" status
 card=$("$programs/phobosctl" status | grep -o 'GPU-[0-9a-f-]*' | head -1)
@@ -35,7 +36,4 @@ for n in 1 7 1000003 65537; do tune add $n; done
 for _ in 1 2 3 4 5; do tune add 16777216 force; done
 tune accumulate 16777216
 "$programs/phobosctl" status
-pid=$("$programs/phobosctl" status --format=json | grep -o '"pid": *[0-9]*\|"pid":"[0-9]*"' | grep -o '[0-9]*' | head -1)
-kill "$pid" 2> /dev/null || true
-rm -rf "$folder"
 exit $failed
