@@ -17,9 +17,9 @@ namespace cuda = launch::cuda;
 
 // Event pairs there are from the start. A batch of more launches makes more, in its warm-up.
 constexpr size_t kFirstEvents = 256;
-// A card takes about a thousand operations before the call that queues the next one waits; it must
-// not wait while the gate is closed.
-constexpr int kMostHeld = 400;
+// A launch is four operations of the driver. It takes about a thousand before the call that queues
+// the next one waits for the card, which must not happen while the gate is closed.
+constexpr int kMostHeld = 64;
 // How long the host only looks whether a batch is over, before it sleeps between looks.
 constexpr int64_t kLookNs = 2'000'000;
 constexpr timespec kSleep = {0, 20'000};
@@ -81,13 +81,13 @@ absl::Status CardStream::AddEvents() {
 }
 
 absl::Status CardStream::Hold() {
-  if (state_ == State::kHeld && ++operations_ > kMostHeld) Release();
+  if (state_ == State::kHeld && ++held_ > kMostHeld) Release();
   if (state_ != State::kIdle) return absl::OkStatus();
   const cuda::Result result =
       call_.wait_value(stream_, gate_, batch_ + 1, cuda::kWaitGreaterOrEqual);
   if (result != cuda::kSuccess) return Lost("cuStreamWaitValue32", result);
   ++batch_;
-  operations_ = 0;
+  held_ = 0;
   state_ = State::kHeld;
   return absl::OkStatus();
 }

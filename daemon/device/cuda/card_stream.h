@@ -82,7 +82,7 @@ class CardStream {
   enum class State { kIdle, kHeld, kReleased };
   State state_ = State::kIdle;  // of the batch
   uint32_t batch_ = 0;          // its number: the gate's value that lets it go
-  int operations_ = 0;          // queued behind the gate
+  int held_ = 0;                // copies, fills and launches queued behind the gate
   size_t launches_ = 0;
 };
 
