@@ -414,6 +414,8 @@ class ProcessRunner : public Runner {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Runner>> Runner::Start(Options options) {
+  std::error_code in_vain;  // then a run tells what is wrong with the folder
+  fs::remove_all(options.work_folder, in_vain);
   auto runner = std::make_unique<ProcessRunner>(std::move(options));
   RETURN_IF_ERROR(runner->AskFingerprint());
   return runner;

@@ -20,8 +20,10 @@
 namespace phobos::compile {
 
 struct Options {
-  std::string compiler;                       // path of phobos-compile
-  std::string work_folder;                    // for --out folders, removed after each run
+  std::string compiler;  // path of phobos-compile
+  // For --out folders, each removed after its run. This runner's alone: what a killed daemon left
+  // there is removed at the start.
+  std::string work_folder;
   absl::Duration limit = absl::Seconds(120);  // of one run; past it the process group is killed
   int jobs = 2;                               // variants compiled at once
   int64_t memory_bytes = int64_t{4} << 30;    // address-space limit of the child

@@ -181,6 +181,13 @@ TEST_F(RunnerTest, ADescriptionWhoseCompilerDiedIsTriedOnceMore) {
               StatusIs(absl::StatusCode::kInternal, HasSubstr("signal 9 (Killed)")));
 }
 
+TEST_F(RunnerTest, WhatAKilledDaemonLeftInTheWorkFolderIsRemoved) {
+  std::filesystem::create_directories(folder_ + "/work/compile-left/deep");
+  Start(absl::Seconds(60));
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/work/compile-left"));
+  EXPECT_OK(Compile("# space 1"));
+}
+
 // Whoever killed the compiler may have had reasons that do not last.
 TEST_F(RunnerTest, AKillFromOutsideIsNotRemembered) {
   ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2\n# kill 1"));
