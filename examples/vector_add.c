@@ -88,7 +88,7 @@ static phobos_code Launch(phobos_kernel* kernel, const phobos_tune_request* requ
       fprintf(stderr, "vector_add_c: the kernel has no BLOCK\n");
       code = PHOBOS_INTERNAL;
     }
-    if (code == PHOBOS_OK) code = phobos_plan_launch(plan, request->values, grid, error);
+    if (code == PHOBOS_OK) code = phobos_plan_launch(plan, request->values, grid, NULL, error);
     if (code == PHOBOS_OK) printf("launched %s\n", json);
     phobos_text_free(json);
     phobos_plan_free(plan);

@@ -103,7 +103,8 @@ StatusOr<Launches> MeasureLaunches(const KernelOptions& options) {
   std::vector<double> loads, bare;
   for (int i = 0; i < kLoads; ++i) {
     const Clock::time_point start = Clock::now();
-    if (StatusOr<std::shared_ptr<const LoadedVariant>> loaded = Load(other->daemon(), variant, {});
+    if (StatusOr<std::shared_ptr<const LoadedVariant>> loaded =
+            Load(other->daemon(), variant, nullptr, {});
         !loaded.ok()) {
       return loaded.status();
     }

@@ -114,7 +114,7 @@ def launches(calls):
     plan = next(iter(add._plans.values()))  # kept, so that its handle is not freed
     values = add._pack(x.ctypes.data, y.ctypes.data, out.ctypes.data)
     sides = bytes((ctypes.c_int64 * 3)(1, 1, 1))
-    assert add._run(plan.handle, values, sides, None) == 0  # launches, and is not out of date
+    assert add._run(plan.handle, values, sides, None, None) == 0  # launches, and is not out of date
     figures = {
         "add[grid](x, y, out)": sampled(lambda: add[grid](x, y, out), calls),
         "add[(1,)](x, y, out)": sampled(lambda: add[(1,)](x, y, out), calls),
@@ -122,11 +122,11 @@ def launches(calls):
         "add[grid](x, y, out=out)": sampled(lambda: add[grid](x, y, out=out), calls // 4),
         "add[grid](array.array ...)": sampled(lambda: add[grid](*buffers), calls // 4),
         "phobos_plan_launch by ctypes": sampled(
-            lambda: add._run(plan.handle, values, sides, None), calls
+            lambda: add._run(plan.handle, values, sides, None, None), calls
         ),
         "the kernel itself": kernel_itself(calls),
     }
-    assert add._run(plan.handle, values, sides, None) == 0
+    assert add._run(plan.handle, values, sides, None, None) == 0
     return figures
 
 

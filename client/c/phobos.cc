@@ -17,6 +17,7 @@
 #include "base/version.h"
 #include "client/c/json.h"
 #include "client/cpp/client.h"
+#include "client/cpp/gpu/gpu.h"
 #include "client/cpp/plan/plan.h"
 #include "client/cpp/plan_source.h"
 #include "client/cpp/tune/tune.h"
@@ -183,6 +184,7 @@ phobos::TuneRequest RequestOf(const phobos_tune_request& theirs) {
   request.timeouts.reference_ms = theirs.reference_timeout_ms;
   request.callbacks = CallbacksOf(theirs);
   request.force = theirs.force != 0;
+  request.stream = theirs.stream;
   return request;
 }
 
@@ -254,6 +256,35 @@ phobos_code phobos_client_hello_json(phobos_client* client, char** json, phobos_
   return PHOBOS_OK;
 }
 
+phobos_code phobos_card_of(phobos_client* client, uint64_t address, int32_t* ordinal,
+                           phobos_error** error) {
+  Clear(error);
+  if (client == nullptr || ordinal == nullptr) return Missing("client or ordinal", error);
+  *ordinal = -1;
+  const StatusOr<std::shared_ptr<phobos::Gpus>> cards = client->client->Cards();
+  if (!cards.ok()) return Fail(cards.status(), error);
+  const StatusOr<std::optional<int>> card = (*cards)->CardOf(address);
+  if (!card.ok()) return Fail(card.status(), error);
+  *ordinal = card->value_or(-1);
+  return PHOBOS_OK;
+}
+
+phobos_code phobos_card_uuid(phobos_client* client, int32_t ordinal, char** uuid,
+                             phobos_error** error) {
+  Clear(error);
+  Clear(uuid);
+  if (client == nullptr || uuid == nullptr) return Missing("client or uuid", error);
+  const StatusOr<std::shared_ptr<phobos::Gpus>> cards = client->client->Cards();
+  if (!cards.ok()) return Fail(cards.status(), error);
+  for (const phobos::cuda::Card& card : (*cards)->cards()) {
+    if (card.device != ordinal) continue;
+    *uuid = CopyText(card.uuid);
+    return PHOBOS_OK;
+  }
+  return Fail(Status(Code::kNotFound, "this process sees no card " + std::to_string(ordinal)),
+              error);
+}
+
 phobos_code phobos_kernel_open(phobos_client* client, const char* source, size_t source_bytes,
                                const char* file_name, const char* kernel_name,
                                const char* device_uuid, phobos_kernel** kernel,
@@ -290,13 +321,13 @@ phobos_code phobos_kernel_describe_json(phobos_kernel* kernel, char** json, phob
 void phobos_plan_free(phobos_plan* plan) { delete plan; }
 
 phobos_code phobos_plan_launch(phobos_plan* plan, const uint64_t* values, const int64_t grid[3],
-                               phobos_error** error) {
+                               void* stream, phobos_error** error) {
   Clear(error);
   if (plan == nullptr || values == nullptr || grid == nullptr) {
     return Missing("plan, values or grid", error);
   }
   const StatusOr<phobos::Plan::Outcome> outcome =
-      plan->plan->Launch(values, {grid[0], grid[1], grid[2]});
+      plan->plan->Launch(values, {grid[0], grid[1], grid[2]}, stream);
   if (!outcome.ok()) return Fail(outcome.status(), error);
   return *outcome == phobos::Plan::Outcome::kLaunched ? PHOBOS_OK : PHOBOS_LOOK_AGAIN;
 }
@@ -386,8 +417,9 @@ phobos_code phobos_kernel_prepare(phobos_kernel* kernel, const int64_t* extents,
     if (theirs.grid == nullptr) return Missing("grid", error);
     request = RequestOf(theirs);
   }
-  StatusOr<phobos::Prepared> prepared = kernel->plans->Prepare(
-      Extents(extents, extent_count), TextOf(policy), request.has_value() ? &*request : nullptr);
+  StatusOr<phobos::Prepared> prepared =
+      kernel->plans->Prepare(Extents(extents, extent_count), TextOf(policy),
+                             request.has_value() ? &*request : nullptr, theirs.stream);
   if (!prepared.ok()) return Fail(prepared.status(), error);
   *plan = NewPlan(std::move(prepared->plan));
   if (result != nullptr && prepared->tuned.has_value()) {

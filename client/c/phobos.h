@@ -17,7 +17,8 @@
 // 4. Every call may be made from any thread, at the same time, also on the same handle; a handle is
 //    freed when no other thread uses it. Callbacks run on the calling thread, inside the call, and
 //    must not throw or longjmp.
-// 5. fork(): a child may go on using what its parent opened; it connects by itself.
+// 5. fork(): a child may go on using what its parent opened; it connects by itself. But CUDA works
+//    in no child of a process that used it: there a launch on a GPU fails and says so.
 // 6. Structs that are passed in start with struct_bytes = sizeof(the struct), so that fields can be
 //    added at their end. Zero in a field means its default, but where the field has none.
 // 7. JSON is compact, in the field names of the messages in proto/: numbers are numbers (int64
@@ -108,11 +109,20 @@ void phobos_client_free(phobos_client* client);
 // What the daemon said of itself, HelloResponse and "socket", the path. Connects.
 phobos_code phobos_client_hello_json(phobos_client* client, char** json, phobos_error** error);
 
+// The card whose memory an address is: its ordinal, as CUDA numbers the cards that this process
+// sees; -1: the address is the host's.
+phobos_code phobos_card_of(phobos_client* client, uint64_t address, int32_t* ordinal,
+                           phobos_error** error);
+
+// The uuid of a card, as phobos_kernel_open takes it.
+phobos_code phobos_card_uuid(phobos_client* client, int32_t ordinal, char** uuid,
+                             phobos_error** error);
+
 // One kernel of a source text, on one device.
 typedef struct phobos_kernel phobos_kernel;
 
-// source: the whole file's text. device_uuid: NULL for the host chip. Asks nobody: an error in the
-// text shows at the first call below.
+// source: the whole file's text. device_uuid: a GPU, "GPU-..." as nvidia-smi shows it; NULL: the
+// host chip. Asks nobody: an error in the text shows at the first call below.
 phobos_code phobos_kernel_open(phobos_client* client, const char* source, size_t source_bytes,
                                const char* file_name, const char* kernel_name,
                                const char* device_uuid, phobos_kernel** kernel,
@@ -126,15 +136,19 @@ phobos_code phobos_kernel_describe_json(phobos_kernel* kernel, char** json, phob
 typedef struct phobos_plan phobos_plan;
 void phobos_plan_free(phobos_plan* plan);
 
-// Runs the plan's kernel and returns when it is done; never talks to the daemon. values: one a
-// parameter in the order of declaration, a tensor's address or a scalar's bits (zero-extended). A
-// tensor must be as large as the plan's extents say. grid: x, y, z; with a zero among them nothing
-// is launched, which succeeds. PHOBOS_INVALID_ARGUMENT, naming the promise, the parameter and the
-// value: an impossible grid, an address that breaks @ph.aligned or the alignment of an element, a
-// written tensor that overlaps another parameter, a ph.assume that does not hold; nothing was
-// launched then.
+// Runs the plan's kernel; never talks to the daemon. On the host chip it is done on return, and
+// stream is NULL. On a GPU it is queued on stream, a CUstream (NULL: the default one), in the
+// thread's current context, or the card's primary one where none of this card is current; the first
+// launch in a context loads it there. values: one a parameter in the order of declaration, a
+// tensor's address or a scalar's bits (zero-extended). A tensor must be as large as the plan's
+// extents say. grid: x, y, z; with a zero among them nothing is launched, which succeeds.
+// PHOBOS_INVALID_ARGUMENT, naming the promise, the parameter and the value: an impossible grid, an
+// address that breaks @ph.aligned or the alignment of an element, is not the card's, a written
+// tensor that overlaps another parameter, a ph.assume that does not hold; nothing was launched
+// then. PHOBOS_FAILED_PRECONDITION: stream is being captured, and nothing is loaded in the context.
+// While stream is being captured the answer is never PHOBOS_LOOK_AGAIN.
 phobos_code phobos_plan_launch(phobos_plan* plan, const uint64_t* values, const int64_t grid[3],
-                               phobos_error** error);
+                               void* stream, phobos_error** error);
 
 // {"variant": 2, "settings": {..}, "origin": "winner" | "first_choices" | "variant", "generation":
 // 3, "chip": .., "threads": .., "artifact_path": .., "substitution": why this is not the winner}.
@@ -217,6 +231,9 @@ typedef struct phobos_tune_request {
   int64_t run_timeout_ms;
   int64_t upload_timeout_ms;
   int64_t reference_timeout_ms;
+  // Of a GPU: the CUstream on which the arguments were written, which is waited for. NULL: the
+  // default one.
+  void* stream;
 } phobos_tune_request;
 
 // Tunes; or takes the current Result where it was made with the same options; or joins the tune of
@@ -237,7 +254,9 @@ phobos_code phobos_kernel_warm(phobos_kernel* kernel, const phobos_tune_request*
 //   none, auto, no reference    first choices: each constant's first value
 //   none, frozen                PHOBOS_FAILED_PRECONDITION, naming the key
 //   none, off                   first choices
-// reference: NULL where there is none; else as for a tune (its own extents are not looked at). A
+// reference: NULL where there is none; else as for a tune (its own extents are not looked at); with
+// a NULL function only its stream counts. While that stream is being captured nothing is looked up,
+// tuned or loaded: what the process has is taken, else PHOBOS_FAILED_PRECONDITION. A
 // winner stays this process's at its key until a tune or phobos_kernel_adopt replaces it. A plan of
 // first choices gives PHOBOS_LOOK_AGAIN at its first launch more than a second after it was looked
 // up. No word to the daemon where this process has the plan. *result is what a tune made by this

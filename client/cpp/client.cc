@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/version.h"
+#include "client/launch/cuda/capture.h"
 
 namespace phobos {
 namespace {
@@ -68,6 +69,37 @@ StatusOr<std::shared_ptr<launch::HostPool>> Client::Pool(const std::string& devi
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (state.pool == nullptr) state.pool = std::make_shared<launch::HostPool>(*threads);
   return state.pool;
+}
+
+StatusOr<std::shared_ptr<Gpus>> Client::Cards() {
+  State& state = state_.Get();
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.cards == nullptr) {
+    StatusOr<std::shared_ptr<Gpus>> cards = Gpus::Open();
+    if (!cards.ok()) {
+      auto detail = std::make_shared<ErrorDetail>();
+      detail->reason = ErrorReason::kNoDevice;
+      return Status(cards.status().code(), cards.status().message(), std::move(detail));
+    }
+    state.cards = *std::move(cards);
+  }
+  return state.cards;
+}
+
+StatusOr<std::shared_ptr<Gpu>> Client::Card(const std::string& device_uuid) {
+  if (!IsGpu(device_uuid)) return std::shared_ptr<Gpu>();
+  const StatusOr<std::shared_ptr<Gpus>> cards = Cards();
+  if (!cards.ok()) return cards.status();
+  return (*cards)->Find(device_uuid);
+}
+
+StatusOr<bool> Client::IsCaptured(const std::string& device_uuid, void* stream) {
+  const StatusOr<std::shared_ptr<Gpu>> gpu = Card(device_uuid);
+  if (!gpu.ok()) return gpu.status();
+  if (*gpu == nullptr) return false;
+  const GpuContext current(**gpu);
+  if (!current.status().ok()) return current.status();
+  return launch::cuda::IsCaptured((*gpu)->driver(), static_cast<cuda::Stream>(stream));
 }
 
 StatusOr<int> Client::Threads(const std::string& device_uuid) {

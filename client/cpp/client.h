@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Client: a process's access to phobos-tuner: the daemon of this machine, and the threads that run
-// blocks on the host chip. Connects when first needed. Open one and share it. Any thread; a forked
-// child may go on using it.
+// Client: a process's access to phobos-tuner: the daemon of this machine, the threads that run
+// blocks on the host chip, and the GPUs. Connects when first needed. Open one and share it; kernels
+// stay loaded on GPUs until it and all that was made of it are gone. Any thread; a forked child may
+// go on using it, but for GPUs that its parent had used.
 #ifndef PHOBOS_CLIENT_CPP_CLIENT_H_
 #define PHOBOS_CLIENT_CPP_CLIENT_H_
 
@@ -12,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "client/cpp/gpu/gpu.h"
 #include "client/launch/host.h"
 #include "client/launch/per_process.h"
 #include "client/launch/status.h"
@@ -59,6 +61,13 @@ class Client {
   // The pool for launches on the host chip. Made at the first call, which asks the daemon how many
   // threads that device's tunes use where neither options nor environment say.
   StatusOr<std::shared_ptr<launch::HostPool>> Pool(const std::string& device_uuid);
+  // The cards that this process sees; the driver is started by the first call. Unavailable: there
+  // is none, and why.
+  StatusOr<std::shared_ptr<Gpus>> Cards();
+  // One of them; null for the host chip.
+  StatusOr<std::shared_ptr<Gpu>> Card(const std::string& device_uuid);
+  // Whether that card's stream, a CUstream, is being captured; false for the host chip.
+  StatusOr<bool> IsCaptured(const std::string& device_uuid, void* stream);
 
  private:
   // What fork() must not break.
@@ -66,6 +75,7 @@ class Client {
     std::mutex mutex;
     std::set<std::string> warned;            // guarded by mutex
     std::shared_ptr<launch::HostPool> pool;  // guarded by mutex
+    std::shared_ptr<Gpus> cards;             // guarded by mutex
   };
 
   explicit Client(ClientOptions options);

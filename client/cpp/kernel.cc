@@ -99,7 +99,7 @@ StatusOr<std::unique_ptr<Kernel>> Kernel::Open(std::shared_ptr<Client> client,
   return std::unique_ptr<Kernel>(new Kernel(*std::move(plans), std::move(options)));
 }
 
-Status Kernel::Launch(std::span<const Argument> arguments, const GridFunction& grid) {
+Status Kernel::Launch(std::span<const Argument> arguments, const GridFunction& grid, void* stream) {
   const StatusOr<Description> description = plans_->Describe();
   if (!description.ok()) return description.status();
   const StatusOr<Bound> bound = Bind(**description, arguments);
@@ -109,19 +109,20 @@ Status Kernel::Launch(std::span<const Argument> arguments, const GridFunction& g
     if (plan == nullptr) {
       std::optional<TuneRequest> request;
       if (options_.reference) {
-        StatusOr<TuneRequest> made = RequestFor(*description, *bound, grid, options_.reference);
+        StatusOr<TuneRequest> made =
+            RequestFor(*description, *bound, grid, options_.reference, stream);
         if (!made.ok()) return made.status();
         request = *std::move(made);
       }
-      StatusOr<Prepared> prepared = plans_->Prepare(bound->extents, options_.policy,
-                                                    request.has_value() ? &*request : nullptr);
+      StatusOr<Prepared> prepared = plans_->Prepare(
+          bound->extents, options_.policy, request.has_value() ? &*request : nullptr, stream);
       if (!prepared.ok()) return prepared.status();
       plan = std::move(prepared->plan);
     }
     const StatusOr<Grid> blocks =
         GridOf(grid, Meta(plan->variant().settings, (*description)->extents, bound->extents));
     if (!blocks.ok()) return blocks.status();
-    const StatusOr<Plan::Outcome> outcome = plan->Launch(bound->values.data(), *blocks);
+    const StatusOr<Plan::Outcome> outcome = plan->Launch(bound->values.data(), *blocks, stream);
     if (!outcome.ok()) return outcome.status();
     if (*outcome == Plan::Outcome::kLaunched) return Status();
   }
@@ -138,7 +139,7 @@ StatusOr<Result> Kernel::Tune(std::span<const Argument> arguments, const GridFun
     return Status(Code::kInvalidArgument,
                   plans_->kernel() + " has no reference; give one to tell right from wrong");
   }
-  StatusOr<TuneRequest> request = RequestFor(*description, *bound, grid, reference);
+  StatusOr<TuneRequest> request = RequestFor(*description, *bound, grid, reference, call.stream);
   if (!request.ok()) return request.status();
   if (call.rtol.has_value()) request->options.rtol = call.rtol;
   if (call.atol.has_value()) request->options.atol = call.atol;
@@ -177,12 +178,13 @@ StatusOr<Kernel::Bound> Kernel::Bind(const KernelDescription& description,
 }
 
 StatusOr<TuneRequest> Kernel::RequestFor(const Description& description, const Bound& bound,
-                                         const GridFunction& grid,
-                                         const Reference& reference) const {
+                                         const GridFunction& grid, const Reference& reference,
+                                         void* stream) const {
   if (!grid) return Status(Code::kInvalidArgument, "the grid function is empty");
   TuneRequest request;
   request.extents = bound.extents;
   request.values = bound.values;
+  request.stream = stream;
   request.options.rtol = options_.rtol;
   request.options.atol = options_.atol;
   request.options.flush_l2 = options_.flush_l2;

@@ -91,7 +91,7 @@ struct KernelOptions {
   std::string source;       // the whole file's text
   std::string file_name;    // for messages
   std::string name;         // of the kernel in it
-  std::string device_uuid;  // empty: the host chip
+  std::string device_uuid;  // "GPU-...", as nvidia-smi shows it; empty: the host chip
   Reference reference;      // empty: launches take first choices until Tune ran
   std::optional<double> rtol;
   std::optional<double> atol;
@@ -108,6 +108,7 @@ struct TuneCall {
   TieBreak tie_break = TieBreak::kUnspecified;
   bool force = false;
   TuneTimeouts timeouts;
+  void* stream = nullptr;  // of a GPU: the CUstream on which the arguments were written
   std::function<bool(const TuneProgress& progress)> progress;  // true: cancel
 };
 
@@ -118,11 +119,16 @@ class Kernel {
   static StatusOr<std::unique_ptr<Kernel>> Open(std::shared_ptr<Client> client,
                                                 KernelOptions options);
 
-  // Runs the kernel and returns when it is done. InvalidArgument: arguments that are not the
-  // kernel's, or break a promise; else why no variant could be had (Prepare in plan_source.h).
-  Status Launch(std::span<const Argument> arguments, const GridFunction& grid);
-  Status Launch(std::initializer_list<Argument> arguments, const GridFunction& grid) {
-    return Launch(std::span<const Argument>(arguments.begin(), arguments.size()), grid);
+  // Runs the kernel: on the host chip it is done on return; on a GPU it is queued on `stream` (a
+  // CUstream; null: the default one) in the thread's current context, or the card's primary one
+  // where none of this card is current. InvalidArgument: arguments that are not the kernel's, are
+  // elsewhere than on the card, or break a promise; else why no variant could be had (Prepare in
+  // plan_source.h) or launched (Plan::Launch).
+  Status Launch(std::span<const Argument> arguments, const GridFunction& grid,
+                void* stream = nullptr);
+  Status Launch(std::initializer_list<Argument> arguments, const GridFunction& grid,
+                void* stream = nullptr) {
+    return Launch(std::span<const Argument>(arguments.begin(), arguments.size()), grid, stream);
   }
 
   // Tunes at these arguments, as PlanSource::Tune. The arguments are only read.
@@ -148,7 +154,8 @@ class Kernel {
   static StatusOr<Bound> Bind(const KernelDescription& description,
                               std::span<const Argument> arguments);
   StatusOr<TuneRequest> RequestFor(const Description& description, const Bound& bound,
-                                   const GridFunction& grid, const Reference& reference) const;
+                                   const GridFunction& grid, const Reference& reference,
+                                   void* stream) const;
   static StatusOr<Grid> GridOf(const GridFunction& grid, const Meta& meta);
 
   const std::shared_ptr<PlanSource> plans_;

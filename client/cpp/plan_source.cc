@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "client/cpp/gpu/memory.h"
 #include "client/cpp/plan/load.h"
 #include "client/cpp/text.h"
-#include "client/stub/wire/words.h"
 
 namespace phobos {
 namespace {
@@ -23,8 +23,6 @@ constexpr size_t kLongestSource = 1 << 20;
 constexpr int64_t kMissNs = 1000000000;
 // Plans kept for sets of extents; more are made anew, from what is loaded.
 constexpr size_t kMostPlans = 1024;
-// Variants of one reason that a warning names.
-constexpr int kShownVariants = 3;
 // Open.newer_than_generation where no generation was seen: any will do, but it must be said.
 constexpr int64_t kNoneSeen = -1;
 
@@ -192,13 +190,45 @@ StatusOr<Description> PlanSource::Describe() {
   return state.description;
 }
 
+// What this process has for a launch that asks nobody; a plan that is out of date will do.
+StatusOr<Prepared> PlanSource::PresentForCapture(const std::vector<int64_t>& extents) {
+  State& state = state_.Get();
+  Description description;
+  std::optional<Choice> choice;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    const auto plan = state.plans.find(extents);
+    if (plan != state.plans.end()) return Prepared{plan->second, std::nullopt};
+    description = state.description;
+    if (description != nullptr && extents.size() == description->extents.size()) {
+      const auto key = state.keys.find(KeyOf(*description, extents));
+      if (key != state.keys.end()) choice = key->second.winner;
+    }
+  }
+  const std::string key = description == nullptr ? "" : KeyText(*description, extents);
+  if (choice.has_value()) {
+    StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(description, extents, *choice, {});
+    if (!plan.ok()) return Named(plan.status(), key);
+    return Prepared{*std::move(plan), std::nullopt};
+  }
+  return Named(
+      Status(Code::kFailedPrecondition, "the stream is being captured, and nothing is loaded" +
+                                            (key.empty() ? std::string() : " for " + key) +
+                                            "; launch it once, or tune it, before the capture"),
+      key);
+}
+
 StatusOr<Prepared> PlanSource::Prepare(const std::vector<int64_t>& extents,
-                                       std::string_view policy_text, const TuneRequest* request) {
+                                       std::string_view policy_text, const TuneRequest* request,
+                                       void* stream) {
   State& state = state_.Get();
   std::shared_ptr<const Plan> present = state.Current(extents);
   if (present != nullptr && present->facts().origin == Plan::Origin::kWinner) {
     return Prepared{std::move(present), std::nullopt};
   }
+  const StatusOr<bool> is_captured = client_->IsCaptured(source_.device_uuid, stream);
+  if (!is_captured.ok()) return Named(is_captured.status());
+  if (*is_captured) return PresentForCapture(extents);
   const StatusOr<Policy> policy = ParsePolicy(policy_text);
   if (!policy.ok()) return policy.status();
   const bool may_tune = *policy == Policy::kAuto && request != nullptr;
@@ -224,9 +254,15 @@ StatusOr<Prepared> PlanSource::Prepare(const std::vector<int64_t>& extents,
   if (may_tune && !LaunchesNothing(*request, **description)) {
     TuneRequest here = *request;
     here.extents = extents;
+    here.may_be_on_host = false;  // they are what is launched on
     StatusOr<Tuned> tuned = Tune(here);
     if (!tuned.ok()) return tuned.status();
-    if (!tuned->cached) WarnOfLeftOut(tuned->result);
+    if (!tuned->cached) {
+      // The launch's caller sees no Result.
+      for (const std::string& line : LeftOutLines(tuned->result)) {
+        client_->Warn(source_.kernel + ": " + line);
+      }
+    }
     std::shared_ptr<const Plan> plan = tuned->plan;
     return Prepared{std::move(plan), *std::move(tuned)};
   }
@@ -294,8 +330,7 @@ StatusOr<Tuned> PlanSource::Tune(const TuneRequest& request) {
     tuned.result = std::move(done.result);
     facts.generation = tuned.result.generation;
   }
-  StatusOr<std::shared_ptr<const LoadedVariant>> loaded =
-      Load(client_->daemon(), plan, client_->patience());
+  StatusOr<std::shared_ptr<const LoadedVariant>> loaded = LoadVariant(plan);
   if (!loaded.ok()) return Named(loaded.status(), key);
   const Choice choice = {*std::move(loaded), std::move(facts)};
   State& state = state_.Get();
@@ -386,8 +421,7 @@ StatusOr<std::optional<PlanSource::Choice>> PlanSource::LookUpWinner(
   if (!response.ok()) return response.status();
   if (!response->hit.has_value()) return std::optional<Choice>();
   const stub::Hit& hit = *response->hit;
-  StatusOr<std::shared_ptr<const LoadedVariant>> loaded =
-      Load(client_->daemon(), hit.plan, client_->patience());
+  StatusOr<std::shared_ptr<const LoadedVariant>> loaded = LoadVariant(hit.plan);
   if (!loaded.ok()) return loaded.status();
   Choice choice;
   choice.variant = *std::move(loaded);
@@ -438,6 +472,12 @@ StatusOr<std::shared_ptr<const Plan>> PlanSource::FirstChoices(
   return plan;
 }
 
+StatusOr<std::shared_ptr<const LoadedVariant>> PlanSource::LoadVariant(const LaunchPlan& plan) {
+  StatusOr<std::shared_ptr<Gpu>> gpu = client_->Card(source_.device_uuid);
+  if (!gpu.ok()) return gpu.status();
+  return Load(client_->daemon(), plan, *std::move(gpu), client_->patience());
+}
+
 StatusOr<PlanSource::Choice> PlanSource::CompileVariant(int32_t variant) {
   State& state = state_.Get();
   {
@@ -462,8 +502,7 @@ StatusOr<PlanSource::Choice> PlanSource::CompileVariant(int32_t variant) {
     client_->Warn(source_.kernel + ": not proved free of races (" + compiled.race_detail +
                   "); tune it with a reference to have it checked");
   }
-  StatusOr<std::shared_ptr<const LoadedVariant>> loaded =
-      Load(client_->daemon(), compiled.plan, client_->patience());
+  StatusOr<std::shared_ptr<const LoadedVariant>> loaded = LoadVariant(compiled.plan);
   if (!loaded.ok()) return loaded.status();
   Choice choice;
   choice.variant = *std::move(loaded);
@@ -480,10 +519,14 @@ StatusOr<std::shared_ptr<const Plan>> PlanSource::MakePlan(const Description& de
                                                            Plan::Validity validity) {
   StatusOr<Promises> promises = Promises::Make(description, choice.variant->plan.variant, extents);
   if (!promises.ok()) return promises.status();
-  StatusOr<std::shared_ptr<launch::HostPool>> pool = client_->Pool(source_.device_uuid);
-  if (!pool.ok()) return pool.status();
+  std::shared_ptr<launch::HostPool> pool;
+  if (choice.variant->gpu == nullptr) {
+    StatusOr<std::shared_ptr<launch::HostPool>> made = client_->Pool(source_.device_uuid);
+    if (!made.ok()) return made.status();
+    pool = *std::move(made);
+  }
   return Plan::Make(choice.variant, *std::move(promises), choice.facts, std::move(validity),
-                    *std::move(pool));
+                    std::move(pool));
 }
 
 StatusOr<TuneOutcome> PlanSource::Converse(const TuneRequest& request,
@@ -500,6 +543,20 @@ StatusOr<TuneOutcome> PlanSource::Converse(const TuneRequest& request,
       !status.ok()) {
     return status;
   }
+  const StatusOr<std::shared_ptr<Gpu>> gpu = client_->Card(source_.device_uuid);
+  // A process that has no driver can have a card tuned all the same.
+  if (!gpu.ok() && !request.may_be_on_host) return gpu.status();
+  std::optional<GpuMemory> memory;
+  if (gpu.ok() && *gpu != nullptr) {
+    const StatusOr<bool> are_on_card =
+        AreOnCard(**gpu, *description, request.extents, request.values, request.may_be_on_host);
+    if (!are_on_card.ok()) return are_on_card.status();
+    if (*are_on_card) memory.emplace(*gpu, static_cast<cuda::Stream>(request.stream));
+  }
+  if (memory.has_value()) {
+    // Before anybody is asked: a stream that is being captured is refused.
+    if (Status status = memory->Settle(); !status.ok()) return status;
+  }
   TuneSpec spec;
   spec.kernel = ref_;
   spec.source_text = source_.text;
@@ -507,6 +564,7 @@ StatusOr<TuneOutcome> PlanSource::Converse(const TuneRequest& request,
   spec.description = description;
   spec.extents = request.extents;
   spec.values = request.values;
+  spec.memory = memory.has_value() ? &*memory : nullptr;
   spec.options = request.options;
   spec.timeouts = request.timeouts;
   spec.callbacks = request.callbacks;
@@ -528,32 +586,6 @@ StatusOr<int64_t> PlanSource::SeenGeneration(const KernelDescription& descriptio
       Lookup(NamedExtents(description, extents), false, false);
   if (!response.ok()) return response.status();
   return response->hit.has_value() ? response->hit->generation : 0;
-}
-
-// One line a reason, for a launch that tuned: its caller sees no Result.
-void PlanSource::WarnOfLeftOut(const Result& result) {
-  struct LeftOut {
-    int count = 0;
-    std::string settings;  // of the first few
-  };
-  std::map<std::string, LeftOut> by_reason;
-  for (const VariantResult& variant : result.variants) {
-    if (variant.status == VariantStatus::kTimed || variant.status == VariantStatus::kExcluded) {
-      continue;
-    }
-    LeftOut& left_out = by_reason[stub::Word(variant.status) + ": " +
-                                  variant.reason.substr(0, variant.reason.find('\n'))];
-    if (++left_out.count <= kShownVariants) {
-      left_out.settings += (left_out.settings.empty() ? "" : "; ") + SettingsText(variant.settings);
-    }
-  }
-  for (const auto& [reason, left_out] : by_reason) {
-    std::string settings = left_out.settings;
-    if (left_out.count > kShownVariants) {
-      settings += " and " + std::to_string(left_out.count - kShownVariants) + " more";
-    }
-    client_->Warn(source_.kernel + ": left out " + settings + ": " + reason);
-  }
 }
 
 Status PlanSource::Named(const Status& status, std::string key) const {

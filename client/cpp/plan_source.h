@@ -29,7 +29,7 @@ struct KernelSource {
   std::string text;         // of the whole file, UTF-8
   std::string file_name;    // for messages
   std::string kernel;       // the function's name
-  std::string device_uuid;  // empty: the host chip
+  std::string device_uuid;  // "GPU-...", as nvidia-smi shows it; empty: the host chip
 };
 
 // What a launch does where no winner is known: PHOBOS_TUNE.
@@ -45,6 +45,10 @@ struct TuneRequest {
   TuneOptions options;
   TuneTimeouts timeouts;
   TuneCallbacks callbacks;
+  void* stream = nullptr;  // of a GPU: the CUstream on which the arguments were written
+  // On a GPU: whether the tensors may all be in the host's memory instead, of which the daemon
+  // makes copies on the card.
+  bool may_be_on_host = true;
   bool force = false;  // only a Result newer than the last seen here, or else the stored one
 };
 
@@ -74,11 +78,13 @@ class PlanSource {
   // caret.
   StatusOr<Description> Describe();
 
-  // The plan of a launch. `request`: how to tune if need be (its extents are not looked at); null:
-  // no reference is given. Errors: FailedPrecondition under kFrozen; what made a tune impossible;
-  // no admissible variant; a broken promise about extents.
+  // The plan of a launch on `stream` (of a GPU, a CUstream). `request`: how to tune if need be (its
+  // extents are not looked at); null: no reference is given. While the stream is being captured
+  // nothing is looked up, tuned or loaded: what this process has is taken, else it is
+  // FailedPrecondition. Errors: FailedPrecondition under kFrozen; what made a tune impossible; no
+  // admissible variant; a broken promise about extents.
   StatusOr<Prepared> Prepare(const std::vector<int64_t>& extents, std::string_view policy,
-                             const TuneRequest* request);
+                             const TuneRequest* request, void* stream = nullptr);
 
   // The winner's plan that this process has, without asking anybody; null: it has none.
   // Nanoseconds.
@@ -109,12 +115,15 @@ class PlanSource {
 
   PlanSource(std::shared_ptr<Client> client, KernelSource source);
 
+  StatusOr<Prepared> PresentForCapture(const std::vector<int64_t>& extents);
+
   template <typename Answer, typename Ask>
   StatusOr<Answer> WithSource(const Ask& ask);
   StatusOr<stub::LookupResponse> Lookup(const std::vector<Extent>& extents, bool want_description,
                                         bool want_result);
   StatusOr<std::optional<Choice>> LookUpWinner(const KernelDescription& description,
                                                const std::vector<int64_t>& extents);
+  StatusOr<std::shared_ptr<const LoadedVariant>> LoadVariant(const LaunchPlan& plan);
   StatusOr<Choice> CompileVariant(int32_t variant);
   StatusOr<std::shared_ptr<const Plan>> MakePlan(const Description& description,
                                                  const std::vector<int64_t>& extents,
@@ -127,7 +136,6 @@ class PlanSource {
                                  bool warm);
   StatusOr<int64_t> SeenGeneration(const KernelDescription& description,
                                    const std::vector<int64_t>& extents);
-  void WarnOfLeftOut(const Result& result);
   // Adds kernel and key to an error that lacks them.
   Status Named(const Status& status, std::string key = "") const;
 

@@ -6,9 +6,15 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
+
+#include "client/stub/wire/words.h"
 
 namespace phobos {
 namespace {
+
+// Variants of one reason that a line names.
+constexpr int kShownVariants = 3;
 
 std::string ValueText(const Constant& constant) {
   if (const int64_t* whole = std::get_if<int64_t>(&constant.value)) return std::to_string(*whole);
@@ -69,6 +75,33 @@ std::string FloatText(double value) {
     text.replace(point, text.find_first_of("0123456789", point) - point, ".");
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
+}
+
+std::vector<std::string> LeftOutLines(const Result& result) {
+  struct LeftOut {
+    int count = 0;
+    std::string settings;  // of the first few
+  };
+  std::map<std::string, LeftOut> by_reason;
+  for (const VariantResult& variant : result.variants) {
+    if (variant.status == VariantStatus::kTimed || variant.status == VariantStatus::kExcluded) {
+      continue;
+    }
+    LeftOut& left_out = by_reason[stub::Word(variant.status) + ": " +
+                                  variant.reason.substr(0, variant.reason.find('\n'))];
+    if (++left_out.count <= kShownVariants) {
+      left_out.settings += (left_out.settings.empty() ? "" : "; ") + SettingsText(variant.settings);
+    }
+  }
+  std::vector<std::string> lines;
+  for (const auto& [reason, left_out] : by_reason) {
+    std::string settings = left_out.settings;
+    if (left_out.count > kShownVariants) {
+      settings += " and " + std::to_string(left_out.count - kShownVariants) + " more";
+    }
+    lines.push_back("left out " + settings + ": " + reason);
+  }
+  return lines;
 }
 
 bool IsUtf8(std::string_view text) {

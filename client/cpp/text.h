@@ -19,6 +19,9 @@ std::string SettingsText(const std::vector<Constant>& settings);
 // is one of "nan", "inf", "-inf".
 std::string FloatText(double value);
 
+// Why variants are not among the timed ones: one line a reason, "left out BLOCK=256: race: ...".
+std::vector<std::string> LeftOutLines(const Result& result);
+
 bool IsUtf8(std::string_view text);
 
 }  // namespace phobos

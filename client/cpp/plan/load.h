@@ -9,15 +9,18 @@
 
 #include <memory>
 
+#include "client/cpp/gpu/gpu.h"
 #include "client/cpp/plan/plan.h"
 #include "client/launch/status.h"
 #include "client/stub/daemon.h"
 
 namespace phobos {
 
-// FailedPrecondition: not for this machine's processor. DataLoss: the bytes are not those of the
-// digest.
+// `gpu`: the card; null: the host chip. On a GPU the code is read here, and loaded in a context by
+// its first launch there. FailedPrecondition: not for this machine's processor. DataLoss: the bytes
+// are not those of the digest.
 StatusOr<std::shared_ptr<const LoadedVariant>> Load(stub::Daemon& daemon, const LaunchPlan& plan,
+                                                    std::shared_ptr<Gpu> gpu,
                                                     const stub::Patience& patience);
 
 }  // namespace phobos

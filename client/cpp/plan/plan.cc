@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "client/launch/cuda/capture.h"
+
 namespace phobos {
 namespace {
 
@@ -63,7 +65,22 @@ StatusOr<std::shared_ptr<const Plan>> Plan::Make(std::shared_ptr<const LoadedVar
     }
     plan->slots_.push_back(slot);
   }
+  if (const GpuVariant* gpu = plan->variant_->gpu.get(); gpu != nullptr) {
+    StatusOr<std::vector<CardAddresses::Tensor>> tensors =
+        TensorsWithBytes(description, plan->promises_.extents());
+    if (!tensors.ok()) return tensors.status();
+    plan->addresses_.emplace(gpu->gpu(), *std::move(tensors));
+  }
   return std::shared_ptr<const Plan>(std::move(plan));
+}
+
+bool Plan::IsCaptured(void* stream) const {
+  if (variant_->gpu == nullptr) return false;
+  const GpuContext current(variant_->gpu->gpu());
+  if (!current.status().ok()) return false;
+  const StatusOr<bool> is_captured =
+      launch::cuda::IsCaptured(variant_->gpu->gpu().driver(), static_cast<cuda::Stream>(stream));
+  return is_captured.ok() && *is_captured;
 }
 
 bool Plan::IsCurrent() const {
@@ -74,12 +91,15 @@ bool Plan::IsCurrent() const {
   return validity_.until_ns == 0 || CoarseNowNs() < validity_.until_ns;
 }
 
-StatusOr<Plan::Outcome> Plan::Launch(const uint64_t* values, const Grid& grid) const {
-  if (!IsCurrent()) return Outcome::kLookAgain;
+StatusOr<Plan::Outcome> Plan::Launch(const uint64_t* values, const Grid& grid, void* stream) const {
+  if (!IsCurrent() && !IsCaptured(stream)) return Outcome::kLookAgain;
   const StatusOr<int64_t> blocks = launch::BlockCount(grid);
   if (!blocks.ok()) return Refusal(blocks.status());
   if (*blocks == 0) return Outcome::kLaunched;
   if (Status status = promises_.Check(values, grid); !status.ok()) return Refusal(status);
+  if (addresses_.has_value()) {
+    if (Status status = addresses_->Check(values); !status.ok()) return Refusal(status);
+  }
   std::array<uint64_t, kSlotsOnStack> few;
   std::vector<uint64_t> many;
   uint64_t* slots = few.data();
@@ -92,7 +112,15 @@ StatusOr<Plan::Outcome> Plan::Launch(const uint64_t* values, const Grid& grid) c
     slots[i] = slot.is_extent ? static_cast<uint64_t>(promises_.extents()[slot.index])
                               : values[slot.index];
   }
-  pool_->Run(*variant_->kernel, slots, grid);
+  if (variant_->gpu == nullptr) {
+    pool_->Run(*variant_->kernel, slots, grid);
+    return Outcome::kLaunched;
+  }
+  if (Status status =
+          variant_->gpu->Launch(slots, slots_.size(), grid, static_cast<cuda::Stream>(stream));
+      !status.ok()) {
+    return Refusal(status);
+  }
   return Outcome::kLaunched;
 }
 
@@ -106,7 +134,7 @@ const Constant* Plan::Setting(std::string_view name) const {
 Status Plan::Refusal(const Status& status) const {
   const KernelDescription& description = promises_.description();
   auto detail = std::make_shared<ErrorDetail>();
-  detail->reason = ErrorReason::kBadArgument;
+  if (status.code() == Code::kInvalidArgument) detail->reason = ErrorReason::kBadArgument;
   detail->kernel = description.kernel;
   detail->key = KeyText(description, promises_.extents());
   return Status(status.code(), status.message(), std::move(detail));

@@ -8,10 +8,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "client/cpp/gpu/addresses.h"
+#include "client/cpp/gpu/variant.h"
 #include "client/cpp/plan/promises.h"
 #include "client/launch/host.h"
 #include "client/launch/status.h"
@@ -21,8 +24,12 @@ namespace phobos {
 
 // A variant's code in this process.
 struct LoadedVariant {
+  // On the host chip.
   Fd memory;  // holds the code where it came from the daemon as bytes; must outlive `kernel`
   std::unique_ptr<launch::HostKernel> kernel;
+  // On a GPU.
+  std::unique_ptr<GpuVariant> gpu;
+
   LaunchPlan plan;
 };
 
@@ -49,7 +56,7 @@ class Plan {
     int64_t until_ns = 0;  // of CLOCK_MONOTONIC; 0: for ever
   };
 
-  // Internal: the plan's slots do not fit the description.
+  // Internal: the plan's slots do not fit the description. `pool`: on the host chip, else null.
   static StatusOr<std::shared_ptr<const Plan>> Make(std::shared_ptr<const LoadedVariant> variant,
                                                     Promises promises, Facts facts,
                                                     Validity validity,
@@ -57,10 +64,14 @@ class Plan {
 
   enum class Outcome { kLaunched, kLookAgain };
 
-  // Runs the kernel and returns when it is done; kLookAgain: nothing was launched, the plan is out
-  // of date. `values`: one a parameter, a tensor's address or a scalar's bits. A grid with a zero
-  // launches nothing, and is kLaunched. InvalidArgument: a promise that the launch breaks.
-  StatusOr<Outcome> Launch(const uint64_t* values, const Grid& grid) const;
+  // Runs the kernel: on the host chip it is done on return; on a GPU it is queued on `stream`
+  // (a CUstream; null: the default one) in the caller's context. kLookAgain: nothing was launched,
+  // the plan is out of date, and the stream is not being captured. `values`: one a parameter, a
+  // tensor's address or a scalar's bits. A grid with a zero launches nothing, and is kLaunched.
+  // InvalidArgument: a promise that the launch breaks, a tensor elsewhere than on the card; on a
+  // GPU also the driver's errors, and FailedPrecondition: it would have to be loaded during a
+  // capture.
+  StatusOr<Outcome> Launch(const uint64_t* values, const Grid& grid, void* stream = nullptr) const;
 
   bool IsCurrent() const;
 
@@ -74,6 +85,9 @@ class Plan {
   Plan(std::shared_ptr<const LoadedVariant> variant, Promises promises, Facts facts,
        Validity validity, std::shared_ptr<launch::HostPool> pool);
   Status Refusal(const Status& status) const;
+  // Whether the stream takes what is launched now into a graph, for which no other plan is looked
+  // for.
+  bool IsCaptured(void* stream) const;
 
   const std::shared_ptr<const LoadedVariant> variant_;
   const Promises promises_;
@@ -86,6 +100,7 @@ class Plan {
     size_t index = 0;
   };
   std::vector<Slot> slots_;
+  std::optional<CardAddresses> addresses_;  // on a GPU
 };
 
 }  // namespace phobos

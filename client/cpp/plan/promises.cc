@@ -207,6 +207,32 @@ StatusOr<std::vector<int64_t>> TensorBytes(const KernelDescription& description,
   return all;
 }
 
+StatusOr<std::vector<CardAddresses::Tensor>> TensorsWithBytes(const KernelDescription& description,
+                                                              const std::vector<int64_t>& extents) {
+  const StatusOr<std::vector<int64_t>> bytes = TensorBytes(description, extents);
+  if (!bytes.ok()) return bytes.status();
+  std::vector<CardAddresses::Tensor> tensors;
+  for (size_t i = 0; i < bytes->size(); ++i) {
+    if ((*bytes)[i] > 0) tensors.push_back({i, description.parameters[i].name});
+  }
+  return tensors;
+}
+
+StatusOr<bool> AreOnCard(Gpu& gpu, const KernelDescription& description,
+                         const std::vector<int64_t>& extents, const std::vector<uint64_t>& values,
+                         bool may_be_on_host) {
+  StatusOr<std::vector<CardAddresses::Tensor>> tensors = TensorsWithBytes(description, extents);
+  if (!tensors.ok()) return tensors.status();
+  const CardAddresses addresses(gpu, *std::move(tensors));
+  if (may_be_on_host) {
+    const StatusOr<bool> are_on_host = addresses.AreOnHost(values.data());
+    if (!are_on_host.ok()) return are_on_host.status();
+    if (*are_on_host) return false;
+  }
+  if (Status status = addresses.Check(values.data()); !status.ok()) return status;
+  return true;
+}
+
 Status CheckExtents(const KernelDescription& description, const std::vector<int64_t>& extents) {
   if (extents.size() != description.extents.size()) {
     return Status(Code::kInvalidArgument,

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/gpu/addresses.h"
 #include "client/launch/condition.h"
 #include "client/launch/status.h"
 #include "client/stub/wire/types.h"
@@ -29,6 +30,16 @@ StatusOr<std::vector<int64_t>> TensorBytes(const KernelDescription& description,
 
 // InvalidArgument: not one value an extent, a negative one, or one over 2^48 - 1.
 Status CheckExtents(const KernelDescription& description, const std::vector<int64_t>& extents);
+
+// The tensor parameters that have bytes at these extents. REQUIRES and errors: as TensorBytes.
+StatusOr<std::vector<CardAddresses::Tensor>> TensorsWithBytes(const KernelDescription& description,
+                                                              const std::vector<int64_t>& extents);
+
+// Whether those are in the card's memory; else all are in the host's, where they may be there.
+// InvalidArgument names the one that is elsewhere. `values`: one a parameter.
+StatusOr<bool> AreOnCard(Gpu& gpu, const KernelDescription& description,
+                         const std::vector<int64_t>& extents, const std::vector<uint64_t>& values,
+                         bool may_be_on_host);
 
 class Promises {
  public:

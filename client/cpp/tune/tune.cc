@@ -52,6 +52,8 @@ class Conversation {
   StatusOr<bool> Take(stub::TuneEvent event, TuneOutcome& outcome);
   Status OnLead(const stub::Lead& lead);
   Status OnArgsOwned();
+  // Calls the reference; what it computed is sent once the daemon owns the arguments.
+  Status Compute();
   Status OnReferenceFailed(Status status);
   const std::vector<Constant>* SettingsOf(int32_t variant) const;
 
@@ -179,12 +181,21 @@ Status Conversation::OnLead(const stub::Lead& lead) {
     }
   }
   StatusOr<std::vector<stub::BufferRef>> buffers =
-      (*upload)->CopyArguments([this] { return patience_.IsInterrupted(); });
+      (*upload)->HandOver([this] { return patience_.IsInterrupted(); });
   if (!buffers.ok()) return buffers.status();
   args.buffers = *std::move(buffers);
   upload_ = *std::move(upload);
   call_->Send(request);
-  if (!spec_.callbacks.reference_only_reads) return Status();
+  // Where the daemon copies from the card, the segments are the reference's alone.
+  if (!spec_.callbacks.reference_only_reads && !upload_->leaves_segments()) return Status();
+  return Compute();
+}
+
+Status Conversation::Compute() {
+  if (Status status = upload_->CopyArguments([this] { return patience_.IsInterrupted(); });
+      !status.ok()) {
+    return status;
+  }
   computed_ = upload_->CallReference();
   return patience_.IsInterrupted() ? Cancelled() : Status();
 }
@@ -194,7 +205,9 @@ Status Conversation::OnArgsOwned() {
     return Status(Code::kInternal, "the daemon took over arguments that were not sent");
   }
   if (patience_.IsInterrupted()) return Cancelled();
-  if (!computed_.has_value()) computed_ = upload_->CallReference();
+  if (!computed_.has_value()) {
+    if (Status status = Compute(); !status.ok()) return status;
+  }
   if (!computed_->ok()) return OnReferenceFailed(*computed_);
   StatusOr<stub::Expected> expected =
       upload_->Answers([this] { return patience_.IsInterrupted(); });

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "client/cpp/plan/promises.h"
+#include "client/cpp/tune/memory.h"
 #include "client/launch/status.h"
 #include "client/stub/daemon.h"
 #include "client/stub/wire/types.h"
@@ -73,6 +74,7 @@ struct TuneSpec {
   std::vector<int64_t> extents;  // checked
   std::vector<uint64_t>
       values;  // one a parameter; tensors are only read, and must not change meanwhile
+  Memory* memory = nullptr;  // where the tensors are; null: in this process's own
   TuneOptions options;
   TuneTimeouts timeouts;
   TuneCallbacks callbacks;

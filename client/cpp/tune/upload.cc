@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,8 @@ namespace {
 Status BadPlan(const std::string& what) {
   return Status(Code::kInternal, "the daemon's plan of its shared memory is wrong: " + what);
 }
+
+Status Cancelled() { return Status(Code::kCancelled, "the caller cancelled"); }
 
 // Whether `bytes` from `offset` on lie in a segment of `size` bytes.
 bool Fits(int64_t offset, int64_t bytes, int64_t size) {
@@ -78,57 +81,83 @@ Status Upload::PlaceTensors() {
   return Status();
 }
 
-StatusOr<std::vector<stub::BufferRef>> Upload::CopyArguments(
-    const std::function<bool()>& interrupted) {
+StatusOr<std::vector<stub::BufferRef>> Upload::HandOver(const std::function<bool()>& interrupted) {
+  if (Status status = memory_.Settle(); !status.ok()) return status;
   std::vector<stub::BufferRef> refs;
+  leaves_segments_ = true;
   for (size_t i = 0; i < places_.size(); ++i) {
     const stub::BufferRequest* request = places_[i].request;
     if (request == nullptr) continue;
-    if (interrupted()) return Status(Code::kCancelled, "the caller cancelled");
-    const auto* bytes = reinterpret_cast<const void*>(spec_.values[i]);
-    if (request->bytes > 0) {
-      memcpy(places_[i].argument, bytes, static_cast<size_t>(request->bytes));
+    if (interrupted()) return Cancelled();
+    stub::BufferRef& ref = refs.emplace_back(RefOf(i));
+    std::optional<Memory::Shared> shared;
+    if (lead_.takes_cuda_ipc && request->bytes > 0) {
+      StatusOr<std::optional<Memory::Shared>> answer = memory_.Share(spec_.values[i]);
+      if (!answer.ok()) return answer.status();
+      shared = *std::move(answer);
     }
-    stub::BufferRef ref;
-    ref.parameter = request->parameter;
-    ref.segment = request->segment;
-    ref.offset_bytes = request->offset_bytes;
-    ref.bytes = request->bytes;
-    ref.address_mod_256 = static_cast<int32_t>(spec_.values[i] % 256);
-    refs.push_back(std::move(ref));
+    if (shared.has_value()) {
+      ref.segment = 0;
+      ref.offset_bytes = shared->offset_bytes;
+      ref.cuda_ipc_handle = std::move(shared->handle);
+      continue;
+    }
+    leaves_segments_ = leaves_segments_ && request->bytes == 0;
+    if (Status status = CopyIn(i); !status.ok()) return status;
   }
   return refs;
 }
 
+stub::BufferRef Upload::RefOf(size_t parameter) const {
+  const stub::BufferRequest& request = *places_[parameter].request;
+  stub::BufferRef ref;
+  ref.parameter = request.parameter;
+  ref.segment = request.segment;
+  ref.offset_bytes = request.offset_bytes;
+  ref.bytes = request.bytes;
+  ref.address_mod_256 = static_cast<int32_t>(spec_.values[parameter] % 256);
+  return ref;
+}
+
+Status Upload::CopyIn(size_t parameter) {
+  Place& place = places_[parameter];
+  place.is_copied = true;
+  return memory_.Copy(place.argument, spec_.values[parameter], place.request->bytes);
+}
+
+Status Upload::CopyArguments(const std::function<bool()>& interrupted) {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].request == nullptr || places_[i].is_copied) continue;
+    if (interrupted()) return Cancelled();
+    if (Status status = CopyIn(i); !status.ok()) return status;
+  }
+  return Status();
+}
+
 StatusOr<stub::Expected> Upload::Answers(const std::function<bool()>& interrupted) {
   stub::Expected expected;
-  const std::vector<size_t> holding = HoldingTheAnswer();
+  const StatusOr<std::vector<size_t>> holding = HoldingTheAnswer();
+  if (!holding.ok()) return holding.status();
   std::vector<std::vector<std::byte>> wrong;
-  if (!holding.empty()) {
-    for (const size_t i : holding) {
+  if (!holding->empty()) {
+    for (const size_t i : *holding) {
       const DType dtype = spec_.description->parameters[i].dtype;
       const int64_t bytes = places_[i].request->bytes;
       std::vector<std::byte>& values = wrong.emplace_back(static_cast<size_t>(bytes));
       FillWithWrong(dtype, places_[i].expected, bytes / ElementBytes(dtype), values.data());
     }
     // The reference may have changed its copies: it gets new ones, with the overwritten tensors.
-    const StatusOr<std::vector<stub::BufferRef>> refs = CopyArguments(interrupted);
-    if (!refs.ok()) return refs.status();
+    for (Place& place : places_) place.is_copied = false;
+    if (Status status = CopyArguments(interrupted); !status.ok()) return status;
     const auto overwrite = [&] {
-      for (size_t k = 0; k < holding.size(); ++k) {
-        memcpy(places_[holding[k]].argument, wrong[k].data(), wrong[k].size());
+      for (size_t k = 0; k < holding->size(); ++k) {
+        memcpy(places_[(*holding)[k]].argument, wrong[k].data(), wrong[k].size());
       }
     };
     overwrite();
     if (Status status = CallReference(); !status.ok()) return status;
     overwrite();  // what the reference made of them is not what a variant shall start from
-    for (const stub::BufferRef& ref : *refs) {
-      for (const size_t i : holding) {
-        if (ref.parameter == spec_.description->parameters[i].name) {
-          expected.replaced.push_back(ref);
-        }
-      }
-    }
+    for (const size_t i : *holding) expected.replaced.push_back(RefOf(i));
   }
   for (const Place& place : places_) {
     if (place.expected == nullptr) continue;
@@ -158,13 +187,17 @@ Status Upload::CallReference() {
 }
 
 // Tensors that the kernel only writes and whose present values the check would take for the answer.
-std::vector<size_t> Upload::HoldingTheAnswer() const {
+StatusOr<std::vector<size_t>> Upload::HoldingTheAnswer() {
   std::vector<size_t> holding;
+  std::vector<std::byte> buffer;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
     const Parameter& parameter = spec_.description->parameters[i];
     if (place.expected == nullptr || parameter.is_read || place.request->bytes == 0) continue;
-    if (IsAccepted(parameter.dtype, reinterpret_cast<const void*>(spec_.values[i]), place.expected,
+    const StatusOr<const std::byte*> present =
+        memory_.Look(spec_.values[i], place.request->bytes, buffer);
+    if (!present.ok()) return present.status();
+    if (IsAccepted(parameter.dtype, *present, place.expected,
                    place.request->bytes / ElementBytes(parameter.dtype),
                    ToleranceFor(parameter.dtype, spec_.options))) {
       holding.push_back(i);

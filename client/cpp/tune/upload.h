@@ -2,7 +2,8 @@
 //
 // Upload: the arguments and expected answers of one lead, in the daemon's shared memory. The
 // arguments' copies serve twice: the daemon takes its own from them, then the reference works on
-// them. One thread.
+// them. Arguments that the daemon takes from the card itself are copied for the reference alone.
+// One thread.
 #ifndef PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 #define PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/cpp/tune/memory.h"
 #include "client/cpp/tune/tune.h"
 #include "client/launch/status.h"
 #include "client/stub/segments.h"
@@ -28,13 +30,20 @@ class Upload : private ReferenceCall {
                                                  const stub::Lead& lead);
   ~Upload() override;
 
-  // Copies the caller's arguments in; gives what to tell the daemon. `interrupted` is asked between
-  // tensors; Cancelled.
-  StatusOr<std::vector<stub::BufferRef>> CopyArguments(const std::function<bool()>& interrupted);
+  // Waits for the caller's arguments and makes them ready for the daemon, which is to be told what
+  // this gives. `interrupted` is asked between tensors; Cancelled.
+  StatusOr<std::vector<stub::BufferRef>> HandOver(const std::function<bool()>& interrupted);
+
+  // Whether the daemon takes no argument's bytes from the segments: what is there is the
+  // reference's alone.
+  bool leaves_segments() const { return leaves_segments_; }
+
+  // Copies what is not there yet, for the reference. Errors: as HandOver, and the card's.
+  Status CopyArguments(const std::function<bool()>& interrupted);
 
   // Calls the reference on the copies: after the daemon owns copies of its own, or before where the
-  // reference only reads. InvalidArgument: the answer is not one a written tensor; else what the
-  // reference says.
+  // reference only reads or the daemon leaves_segments(). REQUIRES: CopyArguments() gave OK.
+  // InvalidArgument: the answer is not one a written tensor; else what the reference says.
   Status CallReference();
 
   // What to tell the daemon. Where a tensor that the kernel only writes holds the answer already,
@@ -47,15 +56,21 @@ class Upload : private ReferenceCall {
     std::byte* argument = nullptr;
     std::byte* expected = nullptr;  // null: not written
     const stub::BufferRequest* request = nullptr;
+    bool is_copied = false;  // `argument` has the caller's bytes
     bool is_set = false;
   };
 
   Upload(const TuneSpec& spec, stub::Segments& segments, const stub::Lead& lead)
-      : spec_(spec), segments_(segments), lead_(lead) {}
+      : spec_(spec),
+        memory_(spec.memory == nullptr ? host_ : *spec.memory),
+        segments_(segments),
+        lead_(lead) {}
 
   Status Map();
   Status PlaceTensors();
-  std::vector<size_t> HoldingTheAnswer() const;
+  Status CopyIn(size_t parameter);
+  stub::BufferRef RefOf(size_t parameter) const;
+  StatusOr<std::vector<size_t>> HoldingTheAnswer();
 
   const KernelDescription& description() const override { return *spec_.description; }
   const std::vector<int64_t>& extents() const override { return spec_.extents; }
@@ -63,8 +78,11 @@ class Upload : private ReferenceCall {
   Status Set(std::string_view parameter, const void* bytes, size_t size) override;
 
   const TuneSpec& spec_;
+  HostMemory host_;
+  Memory& memory_;
   stub::Segments& segments_;
   const stub::Lead lead_;
+  bool leaves_segments_ = false;
   std::vector<std::byte*> bases_;  // one a segment of the lead that is mapped
   std::vector<Place> places_;      // one a parameter
   std::vector<uint64_t> scalars_;  // what arguments_ points at for scalars

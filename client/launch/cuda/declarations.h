@@ -53,6 +53,7 @@ enum Result : int {
   kMpsConnectionFailed = 805,
   kMpsClientTerminated = 810,
   kStreamCaptureUnsupported = 900,
+  kStreamCaptureImplicit = 906,
   kUnknown = 999,
 };
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -85,6 +86,18 @@ const Meaning* MeaningOf(Result result) {
   return nullptr;
 }
 
+// Where each function goes: a table, because code for each of them would be most of this room's.
+struct Wanted {
+  const char* symbol;
+  size_t offset;  // in Functions
+};
+constexpr Wanted kWanted[] = {
+#define PHOBOS_CUDA_WANTED(field, name, suffix, parameters) \
+  {#name #suffix, offsetof(Functions, field)},
+    PHOBOS_CUDA_FUNCTIONS(PHOBOS_CUDA_WANTED)
+#undef PHOBOS_CUDA_WANTED
+};
+
 Status Missing(const std::string& what) { return Status(Code::kUnavailable, what); }
 
 // The device files without which cuInit finds no device; why they cannot be used, or nothing. The
@@ -145,12 +158,13 @@ StatusOr<std::shared_ptr<const CudaDriver>> CudaDriver::Load() {
     return Missing("the NVIDIA driver supports CUDA " + VersionText(driver->version_) +
                    "; update it to one for CUDA " + VersionText(kOldestVersion) + " or newer");
   }
-#define PHOBOS_CUDA_FIND(field, name, suffix, parameters)                           \
-  if (!find(#name #suffix, functions.field)) {                                      \
-    return Missing(path + " has no function " #name #suffix "; update the driver"); \
+  for (const Wanted& wanted : kWanted) {
+    void* function = dlsym(library, wanted.symbol);
+    if (function == nullptr) {
+      return Missing(path + " has no function " + wanted.symbol + "; update the driver");
+    }
+    memcpy(reinterpret_cast<char*>(&functions) + wanted.offset, &function, sizeof(function));
   }
-  PHOBOS_CUDA_FUNCTIONS(PHOBOS_CUDA_FIND)
-#undef PHOBOS_CUDA_FIND
   const Result started = functions.init(0);
   if (started == kNoDevice) {
     return Missing("no NVIDIA GPU can be used (cuInit: CUDA_ERROR_NO_DEVICE): " + WhyNoDevice());

@@ -347,6 +347,7 @@ void Fields(F&& f, M& m) {
   f(3, "offset_bytes", m.offset_bytes);
   f(4, "bytes", m.bytes);
   f(5, "address_mod_256", m.address_mod_256);
+  f(6, "cuda_ipc_handle", m.cuda_ipc_handle);
 }
 
 template <typename F, Is<VariantGrid> M>
@@ -408,6 +409,7 @@ void Fields(F&& f, M& m) {
   f(3, "buffers", m.buffers);
   f(4, "description", m.description);
   f(5, "variants", m.variants);
+  f(6, "takes_cuda_ipc", m.takes_cuda_ipc);
 }
 
 template <typename F, Is<ArgsOwned> M>

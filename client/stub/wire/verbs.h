@@ -83,6 +83,7 @@ struct BufferRef {
   int64_t offset_bytes = 0;
   int64_t bytes = 0;
   int32_t address_mod_256 = 0;
+  std::string cuda_ipc_handle;
 };
 
 struct VariantGrid {
@@ -137,6 +138,7 @@ struct Lead {
   std::vector<BufferRequest> buffers;
   std::optional<KernelDescription> description;
   std::vector<int32_t> variants;
+  bool takes_cuda_ipc = false;
 };
 
 struct ArgsOwned {};

@@ -151,7 +151,7 @@ static void FirstChoices(phobos_kernel* kernel, const int64_t* extents, const ui
   ExpectText(json, "\"settings\":{\"BLOCK\":256},\"origin\":\"first_choices\"");
   const int64_t grid[3] = {4, 1, 1};
   Fill();
-  EXPECT(phobos_plan_launch(plan, values, grid, &error) == PHOBOS_OK);
+  EXPECT(phobos_plan_launch(plan, values, grid, NULL, &error) == PHOBOS_OK);
   EXPECT(IsSum());
   phobos_plan_free(plan);
 }
@@ -180,19 +180,19 @@ static void TuneAndLaunch(phobos_kernel* kernel, const int64_t* extents, const u
 
   const int64_t grid[3] = {2, 1, 1};
   Fill();
-  EXPECT(phobos_plan_launch(plan, values, grid, &error) == PHOBOS_OK);
+  EXPECT(phobos_plan_launch(plan, values, grid, NULL, &error) == PHOBOS_OK);
   EXPECT(IsSum());
   const int64_t nothing[3] = {0, 1, 1};
   Fill();
-  EXPECT(phobos_plan_launch(plan, values, nothing, &error) == PHOBOS_OK);
+  EXPECT(phobos_plan_launch(plan, values, nothing, NULL, &error) == PHOBOS_OK);
   EXPECT(out[0] == -1);
   const int64_t too_wide[3] = {2, 2, 1};
-  EXPECT(phobos_plan_launch(plan, values, too_wide, &error) == PHOBOS_INVALID_ARGUMENT);
+  EXPECT(phobos_plan_launch(plan, values, too_wide, NULL, &error) == PHOBOS_INVALID_ARGUMENT);
   EXPECT(strstr(error->message, "ph.ctx.block.y") != NULL);
   EXPECT(strcmp(error->reason, "bad_argument") == 0);
   phobos_error_free(error);
   const uint64_t overlapping[3] = {values[0], values[1], values[1]};
-  EXPECT(phobos_plan_launch(plan, overlapping, grid, NULL) == PHOBOS_INVALID_ARGUMENT);
+  EXPECT(phobos_plan_launch(plan, overlapping, grid, NULL, NULL) == PHOBOS_INVALID_ARGUMENT);
 
   // A newer Result makes this plan one of the past.
   phobos_plan* newer = NULL;
@@ -200,9 +200,9 @@ static void TuneAndLaunch(phobos_kernel* kernel, const int64_t* extents, const u
   for (int i = 0; i < kN; ++i) out[i] = x[i] + y[i];  // the answer is there already: one more call
   EXPECT(phobos_kernel_tune(kernel, &request, NULL, &newer, &error) == PHOBOS_OK);
   EXPECT(calls.references == 3);
-  EXPECT(phobos_plan_launch(plan, values, grid, &error) == PHOBOS_LOOK_AGAIN);
+  EXPECT(phobos_plan_launch(plan, values, grid, NULL, &error) == PHOBOS_LOOK_AGAIN);
   EXPECT(error == NULL);
-  EXPECT(phobos_plan_launch(newer, values, grid, &error) == PHOBOS_OK);
+  EXPECT(phobos_plan_launch(newer, values, grid, NULL, &error) == PHOBOS_OK);
   phobos_plan_free(newer);
   phobos_plan_free(plan);
 
@@ -252,7 +252,7 @@ static void NullsAreErrors(phobos_client* client, phobos_kernel* kernel) {
          PHOBOS_INVALID_ARGUMENT);
   EXPECT(phobos_kernel_find(NULL, NULL, 0, &plan, NULL) == PHOBOS_INVALID_ARGUMENT);
   EXPECT(phobos_kernel_find(kernel, NULL, 0, &plan, NULL) == PHOBOS_INVALID_ARGUMENT);
-  EXPECT(phobos_plan_launch(NULL, NULL, NULL, NULL) == PHOBOS_INVALID_ARGUMENT);
+  EXPECT(phobos_plan_launch(NULL, NULL, NULL, NULL, NULL) == PHOBOS_INVALID_ARGUMENT);
   phobos_error_free(NULL);
   phobos_text_free(NULL);
   phobos_client_free(NULL);
@@ -303,7 +303,7 @@ int UsePhobos(const char* socket, const char* source) {
   phobos_kernel_free(kernel);
   const int64_t grid[3] = {2, 1, 1};
   Fill();
-  EXPECT(phobos_plan_launch(variant, values, grid, &error) == PHOBOS_OK);
+  EXPECT(phobos_plan_launch(variant, values, grid, NULL, &error) == PHOBOS_OK);
   EXPECT(IsSum());
   phobos_plan_free(variant);
   return failures;

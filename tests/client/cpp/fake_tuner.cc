@@ -26,6 +26,15 @@ std::string FileBytes(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+// A kernel of four slots whose twin is a shared object's add.
+std::string PtxOf(int variant) {
+  std::string text = "// phobos-tuner: add BLOCK=" + std::to_string(kBlocks[variant]) +
+                     "\n.version 7.8\n.target sm_80\n.address_size 64\n.visible .entry add(\n"
+                     "  .param .u64 p0,\n  .param .u64 p1,\n  .param .u64 p2,\n  .param .u64 p3\n"
+                     ")\n.maxntid 128\n{\n  ret;\n}\n";
+  return text + "// host-twin: " + ArtifactPath(variant) + " add 0 128\n";
+}
+
 int64_t ValueOf(const google::protobuf::RepeatedPtrField<proto::Extent>& extents,
                 const std::string& name) {
   for (const proto::Extent& extent : extents) {
@@ -68,6 +77,7 @@ FakeTuner::FakeTuner() : description(AddDescription()) {
   daemon_.hello = [this](auto*, const auto&, proto::HelloResponse* response) {
     response->set_wire_version(1);
     response->set_side_socket(side_.socket());
+    for (const std::string& card : cards) response->add_devices()->set_uuid(card);
     auto* device = response->add_devices();
     device->set_uuid("host");
     device->set_threads(2);
@@ -91,7 +101,7 @@ FakeTuner::FakeTuner() : description(AddDescription()) {
                                 grpc::ServerWriter<proto::ArtifactChunk>* writer) {
     ++fetched_artifacts;
     for (int variant = 0; variant < 2; ++variant) {
-      std::string bytes = FileBytes(ArtifactPath(variant));
+      std::string bytes = ArtifactBytes(variant);
       if (Sha256Hex(bytes) != request.digest()) continue;
       if (spoils_artifacts) bytes.back() ^= 1;
       for (size_t i = 0; i < bytes.size(); i += 60000) {
@@ -134,16 +144,22 @@ bool FakeTuner::Knows(const proto::KernelRef& kernel) {
   return texts_.contains(kernel.text_digest());
 }
 
+std::string FakeTuner::ArtifactBytes(int variant) const {
+  return cards.empty() ? FileBytes(ArtifactPath(variant)) : PtxOf(variant);
+}
+
 proto::LaunchPlan FakeTuner::PlanOf(int variant) const {
   proto::LaunchPlan plan;
   plan.set_variant(variant);
   auto* setting = plan.add_settings();
   setting->set_name("BLOCK");
   setting->set_int_value(kBlocks[variant]);
-  const std::string path = ArtifactPath(variant);
-  plan.mutable_artifact()->set_digest(Sha256Hex(FileBytes(path)));
+  plan.mutable_artifact()->set_digest(Sha256Hex(ArtifactBytes(variant)));
   plan.mutable_artifact()->set_entry("add");
-  if (!hides_paths) plan.set_artifact_path(file_of < 0 ? path : ArtifactPath(file_of));
+  if (!cards.empty()) plan.mutable_artifact()->set_threads(128);
+  if (!hides_paths && cards.empty()) {
+    plan.set_artifact_path(ArtifactPath(file_of < 0 ? variant : file_of.load()));
+  }
   for (const char* slot : {"x", "y", "out", "extent:N"}) plan.add_slots(slot);
   return plan;
 }
@@ -277,11 +293,17 @@ grpc::Status FakeTuner::Lead(Context*, TuneStream* stream, const proto::Open& op
     if (!is_held) grant->set_ticket(ticket_);
     lead_ = lead;
   }
+  lead.set_takes_cuda_ipc(takes_cuda_ipc);
   proto::TuneEvent event;
   *event.mutable_lead() = lead;
   stream->Write(event);
   proto::TuneRequest request;
   if (!stream->Read(&request)) return grpc::Status(grpc::StatusCode::CANCELLED, "left");
+  for (int i = 0; i < leads_again; ++i) {
+    event.mutable_lead()->set_takes_cuda_ipc(false);
+    stream->Write(event);
+    if (!stream->Read(&request)) return grpc::Status(grpc::StatusCode::CANCELLED, "left");
+  }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     args_ = request.args();

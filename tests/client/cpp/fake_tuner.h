@@ -42,6 +42,13 @@ class FakeTuner {
   std::function<grpc::Status(grpc::ServerContext*, TuneStream*)> during_tune;
   // Sent with a Hit, as if the winner was not admissible.
   std::string substitution;
+  // Not empty: the devices are these cards, and the variants are PTX with the shared objects as
+  // host twins (tests/gpu/fake_driver).
+  std::vector<std::string> cards;
+  // Whether Lead takes CUDA IPC handles.
+  std::atomic<bool> takes_cuda_ipc = false;
+  // How often a leader is told Lead again, without takes_cuda_ipc.
+  std::atomic<int> leads_again = 0;
   // The artifact's path is not told, only its bytes.
   std::atomic<bool> hides_paths = false;
   std::atomic<int> file_of = -1;               // the variant whose file plans name; -1: their own
@@ -73,6 +80,7 @@ class FakeTuner {
  private:
   using Context = grpc::ServerContext;
   bool Knows(const proto::KernelRef& kernel);
+  std::string ArtifactBytes(int variant) const;
   proto::LaunchPlan PlanOf(int variant) const;
   proto::Result ResultOf(int64_t n, int variant, int64_t generation) const;
   grpc::Status Lookup(const proto::LookupRequest& request, proto::LookupResponse* response);

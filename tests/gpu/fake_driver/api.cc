@@ -204,8 +204,9 @@ Result cuCtxGetDevice(Device* device) {
 }
 
 Result cuMemAlloc_v2(DevicePointer* pointer, size_t bytes) {
-  return Call("cuMemAlloc_v2", Need::kNoCapture, std::to_string(bytes),
-              [&](World& world) { return world.memory.Allocate(bytes, pointer); });
+  return Call("cuMemAlloc_v2", Need::kNoCapture, std::to_string(bytes), [&](World& world) {
+    return world.memory.Allocate(ThisThread().contexts.back()->device, bytes, pointer);
+  });
 }
 
 Result cuMemFree_v2(DevicePointer pointer) {
@@ -259,7 +260,8 @@ Result cuMemGetAddressRange_v2(DevicePointer* base, size_t* bytes, DevicePointer
 
 Result cuPointerGetAttribute(void* value, PointerAttribute which, DevicePointer pointer) {
   return Call("cuPointerGetAttribute", Need::kContext, "", [&](World& world) {
-    const bool is_device = world.memory.Find(pointer).has_value();
+    const auto range = world.memory.Find(pointer);
+    const bool is_device = range.has_value();
     const bool is_host = world.memory.IsHostAllocation(pointer);
     if (!is_device && !is_host) return kInvalidValue;
     if (which == kPointerMemoryType) {
@@ -267,7 +269,7 @@ Result cuPointerGetAttribute(void* value, PointerAttribute which, DevicePointer 
     } else if (which == kPointerIsIpcCapable) {
       *static_cast<int*>(value) = is_device && !world.script.no_ipc;
     } else if (which == kPointerDeviceOrdinal) {
-      *static_cast<int*>(value) = 0;
+      *static_cast<int*>(value) = is_device ? range->card : 0;
     } else {
       return kInvalidValue;
     }
@@ -282,8 +284,9 @@ Result cuIpcGetMemHandle(IpcHandle* handle, DevicePointer pointer) {
 }
 
 Result cuIpcOpenMemHandle_v2(DevicePointer* pointer, IpcHandle handle, unsigned) {
-  return Call("cuIpcOpenMemHandle_v2", Need::kNoCapture, "",
-              [&](World& world) { return world.memory.Import(handle, pointer); });
+  return Call("cuIpcOpenMemHandle_v2", Need::kNoCapture, "", [&](World& world) {
+    return world.memory.Import(ThisThread().contexts.back()->device, handle, pointer);
+  });
 }
 
 Result cuIpcCloseMemHandle(DevicePointer pointer) {

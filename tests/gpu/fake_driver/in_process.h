@@ -25,7 +25,7 @@ inline std::string FromRoot(const std::string& path) {
 }
 
 inline std::string Temporary(const std::string& name) {
-  return testing::TempDir() + "/" + std::to_string(getpid()) + "." + name;
+  return ::testing::TempDir() + "/" + std::to_string(getpid()) + "." + name;
 }
 
 // Runs `body` in a child with that script; its failed expectations are the test's. Gives the calls
@@ -43,7 +43,7 @@ inline std::vector<std::string> InProcess(const std::string& script,
     setenv("PHOBOS_FAKE_CUDA_TRACE", trace_path.c_str(), 1);
     body();
     fflush(nullptr);
-    _exit(testing::Test::HasFailure() ? 1 : 0);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
   }
   int status = -1;
   waitpid(child, &status, 0);

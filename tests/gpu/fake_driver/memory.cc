@@ -34,7 +34,7 @@ static_assert(sizeof(Ticket) <= sizeof(cuda::IpcHandle));
 
 }  // namespace
 
-cuda::Result Memory::Allocate(size_t bytes, cuda::DevicePointer* pointer) {
+cuda::Result Memory::Allocate(int card, size_t bytes, cuda::DevicePointer* pointer) {
   if (bytes == 0) return cuda::kInvalidValue;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (used_bytes_ + static_cast<int64_t>(bytes) > limit_bytes_) return cuda::kOutOfMemory;
@@ -43,10 +43,11 @@ cuda::Result Memory::Allocate(size_t bytes, cuda::DevicePointer* pointer) {
     return cuda::kOperatingSystem;
   }
   used_bytes_ += static_cast<int64_t>(bytes);
-  return Map(fd, bytes, false, pointer);
+  return Map(card, fd, bytes, false, pointer);
 }
 
-cuda::Result Memory::Map(int fd, size_t bytes, bool is_foreign, cuda::DevicePointer* pointer) {
+cuda::Result Memory::Map(int card, int fd, size_t bytes, bool is_foreign,
+                         cuda::DevicePointer* pointer) {
   const size_t pages = RoundUp(bytes, kPage);
   std::byte* shown = Reserve(pages + kAlignment);
   std::byte* around = Reserve(pages + 2 * kPage);
@@ -54,7 +55,7 @@ cuda::Result Memory::Map(int fd, size_t bytes, bool is_foreign, cuda::DevicePoin
   void* mapped = mmap(around + kPage, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
   if (mapped == MAP_FAILED) return cuda::kOperatingSystem;
   const auto base = RoundUp(reinterpret_cast<size_t>(shown), kAlignment);
-  ranges_[base] = {base, bytes, static_cast<std::byte*>(mapped), fd, is_foreign};
+  ranges_[base] = {base, bytes, static_cast<std::byte*>(mapped), fd, is_foreign, card};
   *pointer = base;
   return cuda::kSuccess;
 }
@@ -131,7 +132,7 @@ cuda::Result Memory::Export(cuda::DevicePointer pointer, cuda::IpcHandle* handle
   return cuda::kSuccess;
 }
 
-cuda::Result Memory::Import(const cuda::IpcHandle& handle, cuda::DevicePointer* pointer) {
+cuda::Result Memory::Import(int card, const cuda::IpcHandle& handle, cuda::DevicePointer* pointer) {
   Ticket ticket = {};
   memcpy(&ticket, &handle, sizeof(ticket));
   // The driver refuses a handle in the process that made it.
@@ -141,7 +142,7 @@ cuda::Result Memory::Import(const cuda::IpcHandle& handle, cuda::DevicePointer* 
   const int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return cuda::kInvalidValue;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return Map(fd, ticket.bytes, true, pointer);
+  return Map(card, fd, ticket.bytes, true, pointer);
 }
 
 }  // namespace phobos::fake

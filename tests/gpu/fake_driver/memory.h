@@ -23,7 +23,7 @@ class Memory {
  public:
   explicit Memory(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  cuda::Result Allocate(size_t bytes, cuda::DevicePointer* pointer);
+  cuda::Result Allocate(int card, size_t bytes, cuda::DevicePointer* pointer);
   cuda::Result Free(cuda::DevicePointer pointer);
   cuda::Result AllocateHost(size_t bytes, void** memory);
   cuda::Result FreeHost(void* memory);
@@ -36,6 +36,7 @@ class Memory {
     std::byte* mapped = nullptr;  // what `base` is for the stream's thread
     int fd = -1;
     bool is_foreign = false;  // opened from a handle
+    int card = 0;
   };
   std::optional<Range> Find(cuda::DevicePointer pointer);
   bool IsHostAllocation(cuda::DevicePointer pointer);
@@ -45,11 +46,11 @@ class Memory {
   std::byte* Translate(cuda::DevicePointer pointer, size_t bytes);
 
   cuda::Result Export(cuda::DevicePointer pointer, cuda::IpcHandle* handle);
-  cuda::Result Import(const cuda::IpcHandle& handle, cuda::DevicePointer* pointer);
+  cuda::Result Import(int card, const cuda::IpcHandle& handle, cuda::DevicePointer* pointer);
   cuda::Result Close(cuda::DevicePointer pointer);
 
  private:
-  cuda::Result Map(int fd, size_t bytes, bool is_foreign, cuda::DevicePointer* pointer);
+  cuda::Result Map(int card, int fd, size_t bytes, bool is_foreign, cuda::DevicePointer* pointer);
   cuda::Result Remove(cuda::DevicePointer pointer, bool is_foreign);
 
   const int64_t limit_bytes_;

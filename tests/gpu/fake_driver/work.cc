@@ -282,6 +282,7 @@ Result cuModuleLoadDataEx(Module* module, const void* image, unsigned count, Jit
     }
     auto record = std::make_unique<ModuleRecord>();
     record->image = Image::Make(bytes, world.script);
+    record->context = ThisThread().contexts.back();
     record->key = fake::KeyOf(bytes);
     *module = fake::Keep(world, std::move(record));
     return kSuccess;
@@ -301,6 +302,7 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
     FunctionRecord& record = module->functions[name];
     record.image = module->image;
     record.entry = entry;
+    record.context = module->context;
     record.key = module->key;
     *function = &record;
     return kSuccess;
@@ -332,6 +334,8 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
     const unsigned block[] = {block_x, block_y, block_z};
     const auto most = static_cast<unsigned>(function->entry->most_threads);
     if (!fake::AreLaunchable(grid, block, most)) return kInvalidValue;
+    // A module belongs to the context that it was loaded in.
+    if (function->context != ThisThread().contexts.back()) return kInvalidHandle;
     std::vector<uint64_t> slots;
     if (!fake::ReadParameters(extra, slots) || slots.size() != function->entry->parameters) {
       return kInvalidValue;

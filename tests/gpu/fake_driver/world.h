@@ -39,11 +39,13 @@ struct EventRecord {
 struct FunctionRecord {
   std::shared_ptr<fake::Image> image;
   const fake::Image::Entry* entry = nullptr;
-  std::string key;  // of the image, to count launches by
+  Context context = nullptr;  // of its module
+  std::string key;            // of the image, to count launches by
   bool was_launched = false;
 };
 struct ModuleRecord {
   std::shared_ptr<fake::Image> image;
+  Context context = nullptr;
   std::map<std::string, FunctionRecord> functions;
   std::string key;
 };
