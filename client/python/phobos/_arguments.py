@@ -46,16 +46,24 @@ class Parameter:
 class Binding:
     """Arguments that fit. `values` are what a launch takes; `kept` must outlive the launch.
 
-    shapes: one a parameter, () for a scalar.
+    shapes: one a parameter, () for a scalar. card, stream: as Signature.bind was given them.
+    device: the card's uuid, "" for the host chip.
     """
 
-    __slots__ = ("values", "extents", "shapes", "kept")
+    __slots__ = ("values", "extents", "shapes", "kept", "card", "stream", "device")
 
-    def __init__(self, values, extents, shapes, kept):
+    def __init__(self, values, extents, shapes, kept, card, stream):
         self.values = values
         self.extents = extents
         self.shapes = shapes
         self.kept = kept
+        self.card = card
+        self.stream = stream
+        self.device = ""
+
+    @property
+    def place(self):
+        return self.device, self.extents
 
 
 class Tensor:
@@ -111,8 +119,12 @@ class Signature:
             raise self._error(f"lacks {', '.join(missing)}; its parameters are {', '.join(names)}")
         return tuple(values[name] for name in names)
 
-    def bind(self, arguments):
-        """Checks every argument (in the order of the parameters). Raises ArgumentError."""
+    def bind(self, arguments, card=None, stream=0):
+        """Checks every argument (in the order of the parameters). Raises ArgumentError.
+
+        card: the GPU on which all tensors must be; None: they are in the host's memory.
+        stream: on which they will be used.
+        """
         values, shapes, kept = [], [], []
         bound = {}  # extent -> (value, who said so)
         for parameter, argument in zip(self.parameters, arguments):
@@ -120,12 +132,13 @@ class Signature:
                 values.append(self.scalar(parameter, argument))
                 shapes.append(())
                 continue
-            tensor = self._tensor(parameter, argument)
+            tensor = self._tensor(parameter, argument, card, stream)
             self._check_dims(parameter, tensor.shape, bound)
             values.append(tensor.address)
             shapes.append(tuple(tensor.shape))
             kept.append(tensor.kept)
-        return Binding(values, tuple(bound[name][0] for name in self.extents), shapes, kept)
+        extents = tuple(bound[name][0] for name in self.extents)
+        return Binding(values, extents, shapes, kept, card, stream)
 
     def pack(self, values):
         """The values of a binding as slots of 8 bytes."""
@@ -134,9 +147,12 @@ class Signature:
     def _error(self, message, remedy=""):
         return argument_error(message, self.kernel, remedy)
 
-    def _tensor(self, parameter, argument):
-        tensor = describe(argument)
+    def _tensor(self, parameter, argument, card, stream):
         name = parameter.name
+        if card is None:
+            tensor = describe(argument)
+        else:
+            tensor = self._tensor_on_card(parameter, argument, card, stream)
         if tensor is None:
             raise self._not_an_array(parameter, argument)
         if is_masked(argument):
@@ -157,12 +173,12 @@ class Signature:
             raise self._error(
                 f"{name} is not contiguous in row-major order: shape {tuple(tensor.shape)}, strides"
                 f" {tuple(tensor.strides)} bytes",
-                _copy_remedy(parameter, f"numpy.ascontiguousarray({name})"),
+                _copy_remedy(parameter, _contiguous(name, argument)),
             )
         if parameter.is_written and tensor.is_readonly:
             raise self._error(
                 f"{name} is written by the kernel, and the array is read-only",
-                "Pass a writable array.",
+                _writable_remedy(argument),
             )
         if tensor.address % parameter.dtype.itemsize and 0 not in tensor.shape:
             raise self._error(
@@ -172,12 +188,26 @@ class Signature:
             )
         return tensor
 
+    def _tensor_on_card(self, parameter, argument, card, stream):
+        """The Tensor, or None for what is no array. Raises ArgumentError: it is elsewhere."""
+        from . import _gpu
+
+        own = _gpu.card_of(argument)
+        if own == card or own == _gpu.ANY_CARD:
+            return Tensor(*_gpu.describe(argument, stream))
+        name, there = parameter.name, f"other arguments are on card {card}"
+        if own is not None:
+            raise self._error(f"{name} is on card {own}, and {there}", "Copy it to that card.")
+        if hasattr(argument, "dtype") or describe(argument) is not None:
+            raise self._error(
+                f"{name} is in host memory (a {type_of(argument)}), and {there}",
+                "Copy it to that card.",
+            )
+        return None
+
     def _not_an_array(self, parameter, argument):
         if hasattr(argument, "__cuda_array_interface__"):
-            text, remedy = (
-                "is on a GPU, and this kernel runs on the host chip",
-                "Copy it to the host first.",
-            )
+            text, remedy = "is in the memory of no GPU that this process sees", ""
         elif hasattr(argument, "numpy"):
             text, remedy = f"is a {type_of(argument)}", f"Pass {parameter.name}.numpy()."
         else:
@@ -233,6 +263,21 @@ class Signature:
         return self._error(f"{parameter.name} = {said(number)} does not fit {dtype!r} ({limits})")
 
 
+class Description:
+    """What phobos-compile says of a kernel, as far as this package needs it."""
+
+    def __init__(self, record):
+        self.kernel = record["kernel"]
+        self.extents = list(record.get("extents", ()))
+        self.key = list(record.get("key", ()))
+        self.signature = Signature(
+            self.kernel, [Parameter(one) for one in record.get("parameters", ())], self.extents
+        )
+        self.settings = {
+            int(one.get("index", 0)): one.get("settings", {}) for one in record.get("variants", ())
+        }
+
+
 def is_masked(array):
     """Whether it is an array of numpy.ma, whose bytes do not tell which of them count."""
     masked = sys.modules.get("numpy.ma")
@@ -247,8 +292,8 @@ def describe(argument):
         return Tensor(
             address,
             interface["shape"],
-            _name_of(interface["typestr"], argument),
-            _unless_c_order(interface.get("strides"), interface["shape"], interface["typestr"]),
+            name_of(interface["typestr"], argument),
+            unless_c_order(interface.get("strides"), interface["shape"], interface["typestr"]),
             is_readonly,
             argument,
         )
@@ -263,7 +308,7 @@ def describe(argument):
     return Tensor(address, view.shape, name, strides, view.readonly, view)
 
 
-def _unless_c_order(strides, shape, typestr):
+def unless_c_order(strides, shape, typestr):
     """The strides, or None where they are those of a C-contiguous array."""
     if strides is None or 0 in shape:
         return None
@@ -277,7 +322,7 @@ def _unless_c_order(strides, shape, typestr):
     return None
 
 
-def _name_of(typestr, argument):
+def name_of(typestr, argument):
     for dtype in DTYPES.values():
         if dtype.typestr == typestr and dtype.name != "bf16":
             return dtype.name
@@ -315,7 +360,31 @@ def _numpy_name(parameter):
     return f'"{kind}{8 * parameter.dtype.itemsize}"' if kind else '"bool"'
 
 
+def _contiguous(name, argument):
+    """An expression that makes a contiguous copy."""
+    from . import _gpu
+
+    if _gpu.is_torch(argument):
+        return f"{name}.contiguous()"
+    if hasattr(argument, "__cuda_array_interface__"):
+        return f"cupy.ascontiguousarray({name})"
+    return f"numpy.ascontiguousarray({name})"
+
+
+def _writable_remedy(argument):
+    if type(argument).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        return (
+            "JAX's arrays never change: let the kernel write to an array of CuPy or torch, which"
+            " jax.dlpack.from_dlpack makes one of JAX without copying."
+        )
+    return "Pass a writable array."
+
+
 def _dtype_remedy(parameter, argument):
+    from . import _gpu
+
+    if _gpu.is_torch(argument) and not parameter.is_written:
+        return f"Pass {parameter.name}.to(torch.{_torch_name(parameter)})."
     name, wanted, is_bf16 = parameter.name, _numpy_name(parameter), parameter.dtype.name == "bf16"
     if isinstance(argument, bytearray) or isinstance(argument, bytes) and not parameter.is_written:
         return f"Pass numpy.frombuffer({name}, {wanted})."
@@ -329,6 +398,10 @@ def _dtype_remedy(parameter, argument):
     if hasattr(argument, "astype"):
         return f"Pass {name}.astype({wanted})."
     return f"Pass numpy.array({name}, {wanted})."
+
+
+def _torch_name(parameter):
+    return "bfloat16" if parameter.dtype.name == "bf16" else _numpy_name(parameter).strip('"')
 
 
 def _copy_remedy(parameter, copy):

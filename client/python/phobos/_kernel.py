@@ -11,9 +11,11 @@ from functools import partial
 from struct import Struct
 from struct import error as StructError
 
-from . import _arguments
+from . import _arguments, _gpu
 from ._errors import KernelSourceError, LaunchError, PhobosWarning, TuneError
 from ._errors import argument_error, said
+from ._gpu import glance as _glances
+from ._gpu import streams as _streams
 from ._source import text_of
 
 _GRID = Struct("<qqq")
@@ -63,9 +65,9 @@ class _Handle:
 
 
 class _Plan(_Handle):
-    """A variant that is loaded for one set of extents."""
+    """A variant for one set of extents on one device. card: of a GPU, else None."""
 
-    __slots__ = ("meta",)
+    __slots__ = ("meta", "card")
 
 
 class _Turn:
@@ -78,29 +80,13 @@ class _Turn:
         self.owner = None
 
 
-class _Description:
-    """What phobos-compile says of a kernel, as far as this package needs it."""
-
-    def __init__(self, record):
-        from ._arguments import Parameter, Signature
-
-        self.kernel = record["kernel"]
-        self.extents = list(record.get("extents", ()))
-        self.key = list(record.get("key", ()))
-        self.signature = Signature(
-            self.kernel, [Parameter(one) for one in record.get("parameters", ())], self.extents
-        )
-        self.settings = {
-            int(one.get("index", 0)): one.get("settings", {}) for one in record.get("variants", ())
-        }
-
-
 class Kernel:
     """A kernel of the file that defines it.
 
-    kernel[grid](*arguments) launches and returns when the launch is done. The grid is a tuple of 1
-    to 3 numbers, or a function that gets a read-only mapping of constants and extents and returns
-    one.
+    kernel[grid](*arguments) launches: on the host chip it returns when the launch is done; for
+    arrays on a GPU it queues the launch there, on their framework's current stream or on stream=,
+    and returns. The grid is a tuple of 1 to 3 numbers, or a function that gets a read-only mapping
+    of constants and extents and returns one.
     """
 
     def __init__(self, function, key, reference, rtol, atol, flush_l2):
@@ -120,17 +106,20 @@ class Kernel:
             # Raised when the kernel is used: defining it harms nobody.
             self._source, self._source_error = None, error
         self._description = None
-        self._handle = None
+        self._device = ""  # of the last arguments: a card's uuid, "" for the host chip
+        self._handles = {}  # device -> what the C face knows the kernel there by
+        self._glance = None  # how the last arguments are read fast
         self._kinds = None  # whether each parameter is a tensor; set with the description
-        self._plans = {}  # extents -> _Plan
+        self._plans = {}  # (device, extents) -> _Plan
         self._known = {}  # what accepted arguments say of themselves -> _Plan
         self._renew_locks()
         _kernels.add(self)
 
     def _renew_locks(self):
         self._lock = threading.Lock()  # guards changes of _plans, _known and _turns, and opening
-        self._turns = {}  # extents -> _Turn of the thread that prepares a plan for them
-        self._referring = {}  # values of the key -> thread that runs the reference for its tune
+        self._turns = {}  # (device, extents) -> _Turn of the thread that prepares a plan for them
+        # (device, values of the key) -> thread that runs the reference for its tune
+        self._referring = {}
 
     def __repr__(self):
         return f"<phobos kernel {self.__module__}.{self.__qualname__}>"
@@ -156,6 +145,7 @@ class Kernel:
         atol=None,
         flush_l2=None,
         force=False,
+        stream=None,
         **named,
     ):
         """Tunes at these arguments' extents, or gives the current Result where it was made with the
@@ -163,16 +153,19 @@ class Kernel:
 
         reference, rtol, atol, flush_l2: as on @ph.kernel, whose values they replace in this call.
         force: tunes again; only a Result newer than the one that this process saw last, or else
-        than the stored one, will do. The arguments are left as they are. From then on launches of this process at this key take the Result's winner. Raises
-        TuneError, with every variant's reason, where no variant passed.
+        than the stored one, will do. stream: of a GPU, on which the arguments were written. The
+        arguments are left as they are. From then on launches of this process at this key take the
+        Result's winner. Raises TuneError, with every variant's reason, where no variant passed.
         """
         import ctypes
 
-        tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, force)
+        tuning = self._tuning(
+            grid, arguments, named, stream, reference, rtol, atol, flush_l2, force
+        )
         result = self._new_result()
         tuning.run(
             "phobos_kernel_tune",
-            self._handle,
+            tuning.handle,
             ctypes.byref(tuning.request),
             ctypes.byref(result.handle),
             None,
@@ -182,17 +175,30 @@ class Kernel:
         return taken
 
     def warm(
-        self, grid=None, /, *arguments, reference=None, rtol=None, atol=None, flush_l2=None, **named
+        self,
+        grid=None,
+        /,
+        *arguments,
+        reference=None,
+        rtol=None,
+        atol=None,
+        flush_l2=None,
+        stream=None,
+        **named,
     ):
         """As tune, at low priority; returns as soon as the daemon has all it needs for it."""
         import ctypes
 
-        tuning = self._tuning(grid, arguments, named, reference, rtol, atol, flush_l2, False)
-        tuning.run("phobos_kernel_warm", self._handle, ctypes.byref(tuning.request))
+        tuning = self._tuning(
+            grid, arguments, named, stream, reference, rtol, atol, flush_l2, False
+        )
+        tuning.run("phobos_kernel_warm", tuning.handle, ctypes.byref(tuning.request))
         self._tell_notes()
 
     def result(self, /, *positional, **extents):
-        """The current Result at a key, add.result(N=1024), or None. Never tunes."""
+        """The current Result at a key, add.result(N=1024), or None. Never tunes. On the device of
+        the last launch or tune, the host chip before any.
+        """
         import ctypes
 
         from ._library import MISS, library
@@ -213,12 +219,18 @@ class Kernel:
         values = (ctypes.c_int64 * len(names))(*(given.get(name, -1) for name in names))
         result = self._new_result()
         code = library().waiting_call(
-            "phobos_kernel_result", self._handle, values, len(values), ctypes.byref(result.handle)
+            "phobos_kernel_result",
+            self._handle(self._device),
+            values,
+            len(values),
+            ctypes.byref(result.handle),
         )
         return None if code == MISS else self._taken(result)
 
     def adopt(self, result=None):
-        """Gives the daemon a Result made elsewhere; its winner is launched from now on."""
+        """Gives the daemon a Result made elsewhere; its winner is launched from now on, on the
+        device of the last launch or tune.
+        """
         from ._library import library
         from ._result import Result
 
@@ -232,37 +244,35 @@ class Kernel:
             raise argument_error(f"the Result is of the kernel {result.kernel}", self.__name__)
         self._described()
         library().waiting_call(
-            "phobos_kernel_adopt", self._handle, result.message, len(result.message)
+            "phobos_kernel_adopt",
+            self._handle(self._device),
+            result.message,
+            len(result.message),
         )
         self._tell_notes()
 
     # The fast path of a launch. Everything that could be wrong falls through to _launch_checked,
     # which explains it.
     def _launch(self, grid, /, *arguments, stream=None, **named):
-        kinds = self._kinds
+        kinds, glance = self._kinds, self._glance
         if named and self._description is not None:
             arguments, named = self._description.signature.ordered(arguments, named), {}
-        if kinds is None or stream is not None or len(arguments) != len(kinds):
+        if glance is None or len(arguments) != len(kinds):
             return self._launch_checked(grid, arguments, named, stream)
-        known, values = [], []
         try:
-            for argument, is_tensor in zip(arguments, kinds):
-                if is_tensor:
-                    said = argument.__array_interface__
-                    address, is_readonly = said["data"]
-                    values.append(address)
-                    shape, strides = said["shape"], said["strides"]
-                    known.append((type(argument), shape, said["typestr"], is_readonly, strides))
-                else:
-                    values.append(argument)
-            plan = self._known[tuple(known)]
+            known, values, own = glance(arguments, kinds)
+            plan = self._known[known]
+            if stream is not None:
+                if plan.card is None:
+                    return self._launch_checked(grid, arguments, named, stream)
+                own = stream if type(stream) is int else _streams.handle_of(stream)
             for i, convert in self._converted:
                 values[i] = convert(values[i])
             sides = grid(plan.meta) if callable(grid) else grid
             if type(sides) is not tuple:
                 sides = (sides,)
             sides = _GRID.pack(*sides, *_ONES[len(sides)])
-            code = self._run(plan.handle, self._pack(*values), sides, None)
+            code = self._run(plan.handle, self._pack(*values), sides, own, None)
             if code == _LOOK_AGAIN:
                 self._forget(plan)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError, StructError):
@@ -274,46 +284,56 @@ class Kernel:
         from ._library import LOOK_AGAIN, library
         from ._tuning import sides_of
 
-        signature = self._described().signature
-        if stream is not None:
-            raise argument_error(
-                "streams belong to GPUs, and this kernel runs on the host chip",
-                self.__name__,
-                "Leave stream out.",
-            )
-        arguments = signature.ordered(arguments, named)
-        binding = signature.bind(arguments)
-        packed = signature.pack(binding.values)
+        arguments, binding = self._bind(arguments, named, stream)
+        packed = self._description.signature.pack(binding.values)
         for _ in range(_TRIES):
-            plan = self._plans.get(binding.extents) or self._prepare(binding, grid)
+            plan = self._plans.get(binding.place) or self._prepare(binding, grid)
             if plan is None:
                 return
             self._remember(arguments, plan)
             sides = _GRID.pack(*sides_of(grid, plan.meta, self.__name__))
-            if library().call("phobos_plan_launch", plan.handle, packed, sides) != LOOK_AGAIN:
+            launch = ("phobos_plan_launch", plan.handle, packed, sides, binding.stream)
+            if library().call(*launch) != LOOK_AGAIN:
                 return
             self._forget(plan)
         raise LaunchError(
             "what to launch changed again and again while it was looked up", kernel=self.__name__
         )
 
+    def _bind(self, arguments, named, stream):
+        """(the arguments in order, their Binding). The device is that of the arrays."""
+        card, device = _gpu.where((*arguments, *named.values()))
+        if card is None and stream is not None:
+            raise argument_error(
+                "streams belong to GPUs, and this kernel runs on the host chip",
+                self.__name__,
+                "Leave stream out.",
+            )
+        self._device = device
+        signature = self._described().signature
+        arguments = signature.ordered(arguments, named)
+        if card is not None:
+            if stream is None:
+                stream = _streams.stream_of(arguments, card, self.__name__)
+            else:
+                stream = _streams.handle_of(stream, self.__name__)
+        binding = signature.bind(arguments, card, stream)
+        binding.device = device
+        return arguments, binding
+
     def _described(self):
-        """The description; opens the kernel at the first call."""
+        """The description; asked for at the first call."""
         if self._description is not None:
             return self._description
-        if self._source_error is not None:
-            raise self._source_error
         from ._library import library
 
+        handle = self._handle(self._device)
         with self._lock:
             if self._description is None:
-                handle = library().open_kernel(self._source, self._path, self.__name__)
-                weakref.finalize(self, library().free_kernel, handle).atexit = False
-                description = _Description(
+                description = _arguments.Description(
                     library().take_text("phobos_kernel_describe_json", handle)
                 )
                 signature = description.signature
-                self._handle = handle
                 self._run = library().launch
                 self._pack = signature.packer.pack
                 self._converted = [
@@ -323,7 +343,24 @@ class Kernel:
                 self._description = description
         return self._description
 
-    def _tuning(self, grid, arguments, named, reference, rtol, atol, flush_l2, force):
+    def _handle(self, device):
+        """What the C face knows the kernel on a device by; opened at the first call."""
+        handle = self._handles.get(device)
+        if handle is not None:
+            return handle
+        if self._source_error is not None:
+            raise self._source_error
+        from ._library import library
+
+        with self._lock:
+            handle = self._handles.get(device)
+            if handle is None:
+                handle = library().open_kernel(self._source, self._path, self.__name__, device)
+                weakref.finalize(self, library().free_kernel, handle).atexit = False
+                self._handles[device] = handle
+        return handle
+
+    def _tuning(self, grid, arguments, named, stream, reference, rtol, atol, flush_l2, force):
         from ._tuning import is_empty
 
         name = self.__name__
@@ -332,14 +369,14 @@ class Kernel:
         atol = _arguments.tolerance("atol", atol, name)
         flush_l2 = None if flush_l2 is None else _arguments.switch("flush_l2", flush_l2, name)
         force = _arguments.switch("force", force, name)
-        description = self._described()
         if grid is None:
+            names = ", ".join(self._described().signature.names)
             raise argument_error(
                 "the grid is missing: tune and warm take what a launch takes, the grid first",
                 name,
-                f"Write {name}.tune(grid, {', '.join(description.signature.names)}).",
+                f"Write {name}.tune(grid, {names}).",
             )
-        binding = description.signature.bind(description.signature.ordered(arguments, named))
+        _, binding = self._bind(arguments, named, stream)
         if reference is None and self.reference is None:
             raise TuneError(
                 "there is no reference to check variants against",
@@ -347,7 +384,7 @@ class Kernel:
                 reason="bad_argument",
                 remedy="Give reference=f, here or on @ph.kernel.",
             )
-        if is_empty(grid, description, binding.extents):
+        if is_empty(grid, self._description, binding.extents):
             raise TuneError(
                 "the grid is empty, so there is nothing to tune",
                 kernel=self.__name__,
@@ -368,12 +405,14 @@ class Kernel:
             self._flush_l2 if flush_l2 is None else flush_l2,
             force,
         )
+        reference = reference or self.reference
         return Tuning(
             library(),
+            self._handle(binding.device),
             self._description,
             binding,
             grid,
-            self._marked(reference or self.reference, binding),
+            None if reference is None else self._marked(reference, binding),
             options,
             partial(self._deadlock, binding),
         )
@@ -400,7 +439,7 @@ class Kernel:
         from ._tuning import is_empty
 
         with self._lock:
-            turn = self._turns.setdefault(binding.extents, _Turn())
+            turn = self._turns.setdefault(binding.place, _Turn())
         me = threading.get_ident()
         if turn.owner == me:
             raise LaunchError(
@@ -415,17 +454,17 @@ class Kernel:
             try:
                 turn.owner = me
                 try:
-                    plan = self._plans.get(binding.extents)
+                    plan = self._plans.get(binding.place)
                     if plan is None and not is_empty(grid, self._description, binding.extents):
                         plan, result = self._ask(binding, grid)
-                        self._keep(binding.extents, plan)
+                        self._keep(binding.place, plan)
                 finally:
                     turn.owner = None
             finally:
                 turn.lock.release()
         finally:
             with self._lock:
-                self._turns.pop(binding.extents, None)
+                self._turns.pop(binding.place, None)
         # A listener may launch this kernel: nothing is held here.
         self._tell(result)
         return plan
@@ -439,7 +478,7 @@ class Kernel:
 
     def _key_of(self, binding):
         extents = dict(zip(self._description.extents, binding.extents))
-        return tuple(extents[name] for name in self._description.key)
+        return binding.device, tuple(extents[name] for name in self._description.key)
 
     def _deadlock(self, binding):
         """The error for a launch or tune that waits for a reference that waits for it, or None."""
@@ -466,40 +505,43 @@ class Kernel:
 
         plan, result = _Plan(ctypes.c_void_p(), library().free_plan), self._new_result()
         tuning = self._request(grid, binding)
-        request = ctypes.byref(tuning.request) if self.reference is not None else None
         tuning.run(
             "phobos_kernel_prepare",
-            self._handle,
+            tuning.handle,
             *tuning.extents,
             None,
-            request,
+            ctypes.byref(tuning.request),
             ctypes.byref(plan.handle),
             ctypes.byref(result.handle),
         )
         settings = library().take_text("phobos_plan_json", plan.handle).get("settings", {})
         plan.meta = meta_of(settings, self._description.extents, binding.extents)
+        plan.card = binding.card
         return plan, self._taken(result) if result.handle else None
 
-    def _keep(self, extents, plan):
+    def _keep(self, place, plan):
         with self._lock:
             if len(self._plans) >= _PLANS:
                 self._plans.clear()
-            self._plans[extents] = plan
+            self._plans[place] = plan
 
     def _remember(self, arguments, plan):
         """Lets the fast path take the plan for arguments that say the same of themselves."""
-        known = []
-        for argument, is_tensor in zip(arguments, self._kinds):
-            if is_tensor:
-                said = getattr(argument, "__array_interface__", None)
-                if said is None or "strides" not in said:
-                    return
-                shape, strides = said["shape"], said["strides"]
-                known.append((type(argument), shape, said["typestr"], said["data"][1], strides))
+        glance = (
+            _glances.host if plan.card is None else _glances.on_gpu(arguments, self._kinds)
+        )
+        if glance is None:
+            return
+        try:
+            known = glance(arguments, self._kinds)[0]
+            hash(known)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return  # they do not say enough
         with self._lock:
             if len(self._known) >= _PLANS:
                 self._known.clear()
-            self._known[tuple(known)] = plan
+            self._known[known] = plan
+            self._glance = glance
 
     def _forget(self, plan):
         with self._lock:

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t
-from ctypes import c_void_p
+from ctypes import c_uint64, c_void_p
 
 from . import _errors
 
@@ -92,6 +92,7 @@ class TuneRequest(ctypes.Structure):
         ("run_timeout_ms", c_int64),
         ("upload_timeout_ms", c_int64),
         ("reference_timeout_ms", c_int64),
+        ("stream", c_void_p),
     ]
 
 
@@ -104,7 +105,9 @@ _CALLS = {
     "phobos_client_hello_json": (_HANDLE, _OUT),
     "phobos_kernel_open": (_HANDLE, c_char_p, c_size_t, c_char_p, c_char_p, c_char_p, _OUT),
     "phobos_kernel_describe_json": (_HANDLE, _OUT),
-    "phobos_plan_launch": (_HANDLE, c_char_p, c_char_p),
+    "phobos_card_of": (_HANDLE, c_uint64, POINTER(c_int32)),
+    "phobos_card_uuid": (_HANDLE, c_int32, _OUT),
+    "phobos_plan_launch": (_HANDLE, c_char_p, c_char_p, c_void_p),
     "phobos_plan_json": (_HANDLE, _OUT),
     "phobos_result_json": (_HANDLE, _OUT),
     "phobos_result_bytes": (_HANDLE, _OUT, POINTER(c_size_t)),
@@ -243,7 +246,22 @@ class Library:
         finally:
             self._functions.phobos_text_free(text)
 
-    def open_kernel(self, source, path, name):
+    def card_of(self, address):
+        """The card whose memory an address is, or None: it is the host's."""
+        ordinal = c_int32()
+        self.call("phobos_card_of", self._client, address, ctypes.byref(ordinal))
+        return None if ordinal.value < 0 else ordinal.value
+
+    def card_uuid(self, card):
+        """What a daemon calls a card."""
+        text = c_void_p()
+        self.call("phobos_card_uuid", self._client, card, ctypes.byref(text))
+        try:
+            return ctypes.string_at(text).decode()
+        finally:
+            self._functions.phobos_text_free(text)
+
+    def open_kernel(self, source, path, name, device):
         text = source.encode()
         kernel = c_void_p()
         self.call(
@@ -253,7 +271,7 @@ class Library:
             len(text),
             path.encode(),
             name.encode(),
-            None,
+            device.encode() if device else None,
             ctypes.byref(kernel),
         )
         return kernel

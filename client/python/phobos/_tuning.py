@@ -81,8 +81,9 @@ class Options:
 class Tuning:
     """A phobos_tune_request and its callbacks. Used for one call, by the thread that made it."""
 
-    def __init__(self, library, description, binding, grid, reference, options, hopeless):
+    def __init__(self, library, handle, description, binding, grid, reference, options, hopeless):
         self._library = library
+        self.handle = handle  # of the kernel on the arguments' device
         # Gives the error for which waiting is in vain, or None.
         self._hopeless = hopeless
         self._description = description
@@ -100,7 +101,8 @@ class Tuning:
         request.values = self._values
         request.value_count = len(binding.values)
         request.grid = _library.GridFunction(self._on_grid)
-        request.reference = _library.ReferenceFunction(self._on_reference)
+        if reference is not None:
+            request.reference = _library.ReferenceFunction(self._on_reference)
         request.progress = _library.ProgressFunction(self._on_progress)
         if options.rtol is not None:
             request.rtol = ctypes.pointer(ctypes.c_double(options.rtol))
@@ -109,6 +111,7 @@ class Tuning:
         request.no_flush_l2 = not options.flush_l2
         request.force = bool(options.force)
         request.reference_only_reads = 1  # it gets copies of its own
+        request.stream = binding.stream
 
     @property
     def extents(self):

@@ -155,7 +155,7 @@ class TensorsTest(unittest.TestCase):
             (3.0, "x is a float, which is no array"),
             (None, "x is a NoneType"),
             (type("Torch", (), {"numpy": None})(), r"Pass x.numpy\(\)"),
-            (type("Cuda", (), {"__cuda_array_interface__": None})(), "x is on a GPU"),
+            (type("Cuda", (), {"__cuda_array_interface__": None})(), "of no GPU that this"),
         ):
             with self.refused(pattern):
                 self.pair.bind((argument, np.zeros(5, np.float32)))

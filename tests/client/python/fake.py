@@ -12,6 +12,9 @@ _functions = ctypes.CDLL(PATH)
 _functions.fake_values.restype = ctypes.POINTER(ctypes.c_uint64)
 _functions.fake_grid.restype = ctypes.POINTER(ctypes.c_int64)
 _functions.fake_counts.restype = ctypes.POINTER(ctypes.c_int64)
+_functions.fake_stream.restype = _functions.fake_tune_stream.restype = ctypes.c_uint64
+_functions.fake_set_card.argtypes = (ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64)
+_functions.fake_opened_device.restype = ctypes.c_char_p
 for _name in ("fake_expected_names", "fake_grid_errors", "fake_reference_error"):
     getattr(_functions, _name).restype = ctypes.c_char_p
 
@@ -77,6 +80,26 @@ def values(count):
 
 def grid():
     return tuple(_functions.fake_grid()[:3])
+
+
+def card(ordinal, begin, end):
+    """From now on these addresses are the memory of that card, GPU-0 or GPU-1."""
+    _functions.fake_set_card(ordinal, begin, end)
+
+
+def device():
+    """Where the last kernel was opened; "" for the host chip."""
+    return _functions.fake_opened_device().decode()
+
+
+def stream():
+    """Of the last launch."""
+    return _functions.fake_stream()
+
+
+def tune_stream():
+    """Of the last request to prepare or tune."""
+    return _functions.fake_tune_stream()
 
 
 def counts():

@@ -31,6 +31,9 @@ static phobos_tune_request last;
 static int64_t last_extents[kSlots];
 static double last_tolerance[2];
 static uint8_t expected_bytes[4096];
+static void *last_stream, *tune_stream;
+static char opened_device[128];
+static uint64_t card_starts[2], card_ends[2]; /* addresses of two cards' memory */
 
 EXPORT void fake_reset(void) {
   memset(counts, 0, sizeof counts);
@@ -67,6 +70,13 @@ EXPORT const uint8_t* fake_expected_bytes(void) { return expected_bytes; }
 EXPORT const char* fake_grid_errors(void) { return grid_errors; }
 EXPORT const char* fake_reference_error(void) { return reference_error; }
 EXPORT const phobos_tune_request* fake_request(void) { return &last; }
+EXPORT uint64_t fake_stream(void) { return (uint64_t)(uintptr_t)last_stream; }
+EXPORT uint64_t fake_tune_stream(void) { return (uint64_t)(uintptr_t)tune_stream; }
+EXPORT const char* fake_opened_device(void) { return opened_device; }
+EXPORT void fake_set_card(int32_t ordinal, uint64_t begin, uint64_t end) {
+  card_starts[ordinal] = begin;
+  card_ends[ordinal] = end;
+}
 EXPORT void fake_warn(const char* text) { client_options.warn(client_options.user, text); }
 
 static phobos_code Answer(const char* function, phobos_error** error) {
@@ -114,12 +124,26 @@ EXPORT phobos_code phobos_client_hello_json(phobos_client* client, char** json,
   (void)client;
   return Text("hello", "{}", json, error);
 }
+EXPORT phobos_code phobos_card_of(phobos_client* client, uint64_t address, int32_t* ordinal,
+                                  phobos_error** error) {
+  (void)client;
+  *ordinal = -1;
+  for (int32_t i = 0; i < 2; ++i) {
+    if (address >= card_starts[i] && address < card_ends[i]) *ordinal = i;
+  }
+  return Answer("card_of", error);
+}
+EXPORT phobos_code phobos_card_uuid(phobos_client* client, int32_t ordinal, char** uuid,
+                                    phobos_error** error) {
+  (void)client;
+  return Text("card_uuid", ordinal ? "GPU-1" : "GPU-0", uuid, error);
+}
 EXPORT phobos_code phobos_kernel_open(phobos_client* client, const char* source,
                                       size_t source_bytes, const char* file_name,
                                       const char* kernel_name, const char* device_uuid,
                                       phobos_kernel** kernel, phobos_error** error) {
-  (void)client, (void)source, (void)source_bytes, (void)file_name, (void)kernel_name,
-      (void)device_uuid;
+  (void)client, (void)source, (void)source_bytes, (void)file_name, (void)kernel_name;
+  strncpy(opened_device, device_uuid ? device_uuid : "", sizeof opened_device - 1);
   *kernel = (phobos_kernel*)description;
   return Answer("kernel_open", error);
 }
@@ -129,8 +153,9 @@ EXPORT phobos_code phobos_kernel_describe_json(phobos_kernel* kernel, char** jso
 }
 
 EXPORT phobos_code phobos_plan_launch(phobos_plan* plan, const uint64_t* slots,
-                                      const int64_t sides[3], phobos_error** error) {
+                                      const int64_t sides[3], void* stream, phobos_error** error) {
   (void)plan;
+  last_stream = stream;
   if (error) *error = NULL;
   if (look_again > 0) {
     --look_again;
@@ -214,8 +239,10 @@ EXPORT phobos_code phobos_kernel_prepare(phobos_kernel* kernel, const int64_t* e
   *plan = NULL;
   *result = NULL;
   phobos_code code = Answer("prepare", error);
-  if (code == PHOBOS_OK && request) Remember(request);
-  if (code == PHOBOS_OK && request && is_tuning) {
+  tune_stream = request ? request->stream : NULL;
+  const int may_tune = request && request->reference;
+  if (code == PHOBOS_OK && may_tune) Remember(request);
+  if (code == PHOBOS_OK && may_tune && is_tuning) {
     code = Run(request, error);
     *result = code == PHOBOS_OK ? calloc(1, 8) : NULL;
   }
@@ -227,6 +254,7 @@ EXPORT phobos_code phobos_kernel_tune(phobos_kernel* kernel, const phobos_tune_r
                                       phobos_error** error) {
   (void)kernel, (void)plan;
   ++counts[2];
+  tune_stream = request->stream;
   Remember(request);
   phobos_code code = Answer("tune", error);
   if (code == PHOBOS_OK) code = Run(request, error);
