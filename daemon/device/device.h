@@ -64,6 +64,15 @@ struct Outcome {
   tuner::v1::CardState state;       // of a GPU, some milliseconds old at most
 };
 
+// Bytes in an allocation that another process has on this device.
+struct ForeignBytes {
+  std::string name;    // for messages
+  std::string handle;  // CUDA's IPC handle of the allocation: a secret, never in a message
+  int64_t offset_bytes = 0;
+  int64_t bytes = 0;
+  std::byte* to = nullptr;  // the host's memory
+};
+
 // Errors of every call: Aborted means that the device is lost to this process, which must end.
 
 class Device {
@@ -116,6 +125,13 @@ class Device {
   virtual absl::StatusOr<std::optional<int64_t>> FirstDifference(const std::byte*, const std::byte*,
                                                                  int64_t) {
     return absl::UnimplementedError("this device's memory is the host's");
+  }
+
+  // Copies what other processes share, when all that is queued is done. Each allocation is opened
+  // once and let go of before this returns. InvalidArgument: a range outside its allocation;
+  // FailedPrecondition: an allocation that cannot be opened here, and why.
+  virtual absl::Status Fetch(absl::Span<const ForeignBytes>) {
+    return absl::FailedPreconditionError("this device has no memory that processes share");
   }
 
  private:

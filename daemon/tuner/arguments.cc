@@ -144,7 +144,9 @@ absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
     Copied copied;
     copied.parameter = tensor.parameter;
     copied.offset_bytes = total;
-    copied.bytes = static_cast<int64_t>(tensor.bytes.size());
+    copied.bytes = tensor.foreign.cuda_ipc_handle.empty()
+                       ? static_cast<int64_t>(tensor.bytes.size())
+                       : tensor.foreign.bytes;
     copied.address_mod_256 = tensor.address_mod_256;
     total = RoundUp(total + copied.bytes, kTensorAlignment);
     arguments->tensors_.push_back(std::move(copied));
@@ -156,6 +158,21 @@ absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
     CopyBytes(block.data + arguments->tensors_[i].offset_bytes, tensors[i].bytes);
   }
   return arguments;
+}
+
+worker::FetchCall Arguments::FetchCall(const std::vector<TensorBytes>& tensors) const {
+  worker::FetchCall call;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorBytes::Foreign& foreign = tensors[i].foreign;
+    if (foreign.cuda_ipc_handle.empty()) continue;
+    worker::ForeignTensor& tensor = *call.add_tensors();
+    tensor.set_parameter(tensors[i].parameter);
+    tensor.set_cuda_ipc_handle(foreign.cuda_ipc_handle);
+    tensor.set_offset_bytes(foreign.offset_bytes);
+    tensor.set_bytes(foreign.bytes);
+    tensor.set_to_offset_bytes(tensors_[i].offset_bytes);
+  }
+  return call;
 }
 
 Arguments::~Arguments() {

@@ -44,22 +44,33 @@ class CopyPool {
   std::shared_ptr<State> state_;
 };
 
-// Bytes of one tensor that the caller keeps readable for the call only.
+// Bytes of one tensor: that the caller keeps readable for the call only, or on the device.
 struct TensorBytes {
+  // In an allocation of another process.
+  struct Foreign {
+    std::string cuda_ipc_handle;  // a secret; empty: the bytes are here
+    int64_t offset_bytes = 0;
+    int64_t bytes = 0;
+  };
   std::string parameter;
   absl::Span<const std::byte> bytes;
   int address_mod_256 = 0;
+  Foreign foreign;
 };
 
 class Arguments {
  public:
-  // Copies every tensor's bytes, on behalf of `uid`; blocks for as long as that takes. May outlive
-  // the pool. ResourceExhausted: over the pool's limit, with both numbers and the remedy.
+  // Copies every tensor's bytes, on behalf of `uid`; blocks for as long as that takes. Those on the
+  // device only get their place: FetchCall() is then to be done. May outlive the pool.
+  // ResourceExhausted: over the pool's limit, with both numbers and the remedy.
   static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool, uid_t uid,
                                                          const std::vector<TensorBytes>& tensors);
   ~Arguments();
   Arguments(const Arguments&) = delete;
   Arguments& operator=(const Arguments&) = delete;
+
+  // What the worker is to copy from the device into the first of memory(); of Copy's tensors.
+  worker::FetchCall FetchCall(const std::vector<TensorBytes>& tensors) const;
 
   // Adds the reference's answers. InvalidArgument: a size that is not the tensor's, an unknown
   // parameter.

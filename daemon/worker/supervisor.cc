@@ -123,6 +123,13 @@ class ProcessSupervisor : public Supervisor {
     return CallFresh(request, {}, "checking").status();
   }
 
+  absl::Status Fetch(const FetchCall& call, const SharedMemory& to) override {
+    const absl::MutexLock lock(&mutex_);
+    Request request;
+    *request.mutable_fetch() = call;
+    return CallFresh(request, {to.fd}, "idle").status();
+  }
+
   absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant) override {
     const absl::MutexLock lock(&mutex_);
     Request request;

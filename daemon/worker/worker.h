@@ -63,6 +63,12 @@ class Worker {
   // each.
   virtual absl::StatusOr<RoundOutcome> Round(const std::vector<int>& order, bool flush) = 0;
 
+  // Copies tensors that other processes have on the device into `to`. Between jobs only.
+  // InvalidArgument: a tensor outside its allocation or its place; else why they cannot be opened.
+  virtual absl::Status Fetch(const FetchCall&, const SharedMemory&) {
+    return absl::UnimplementedError("this worker's device has no memory that processes share");
+  }
+
   // Lets go of the job's memory mappings and kernels (the memory itself is kept warm for the next
   // job).
   virtual absl::Status End() = 0;

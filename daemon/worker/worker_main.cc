@@ -46,6 +46,8 @@ class Server {
       case Request::kEnd:
         job_.reset();
         return absl::OkStatus();
+      case Request::kFetch:
+        return Fetch(request.fetch(), descriptors);
       case Request::CALL_NOT_SET:
         return absl::UnimplementedError("an unknown call to the worker");
       default:
@@ -110,6 +112,25 @@ class Server {
     ASSIGN_OR_RETURN(const auto memory, mappings_.Map(descriptors));
     ASSIGN_OR_RETURN(job_, Job::Begin(setup, memory, *device_, *mark_));
     return absl::OkStatus();
+  }
+
+  absl::Status Fetch(const FetchCall& call, const std::vector<Fd>& descriptors) {
+    if (device_ == nullptr || descriptors.size() != 1) {
+      return absl::FailedPreconditionError("a fetch needs a device and one piece of memory");
+    }
+    ASSIGN_OR_RETURN(const WritableMapping to, WritableMapping::Map(descriptors[0].get()));
+    std::vector<device::ForeignBytes> pieces;
+    for (const ForeignTensor& tensor : call.tensors()) {
+      const auto size = static_cast<int64_t>(to.bytes().size());
+      if (tensor.bytes() < 0 || tensor.to_offset_bytes() < 0 || tensor.to_offset_bytes() > size ||
+          tensor.bytes() > size - tensor.to_offset_bytes()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the place of ", tensor.parameter(), " lies outside its memory"));
+      }
+      pieces.push_back({tensor.parameter(), tensor.cuda_ipc_handle(), tensor.offset_bytes(),
+                        tensor.bytes(), to.bytes().data() + tensor.to_offset_bytes()});
+    }
+    return device_->Fetch(pieces);
   }
 
   const std::string device_name_;

@@ -24,6 +24,7 @@
 #include "client/launch/cuda/kernel.h"
 #include "daemon/device/cuda/card_stream.h"
 #include "daemon/device/cuda/card_watch.h"
+#include "daemon/device/cuda/fetch.h"
 #include "daemon/device/cuda/kernels.h"
 #include "daemon/device/cuda/linker.h"
 #include "daemon/device/cuda/nvml.h"
@@ -229,6 +230,10 @@ class CudaDevice : public Device {
   absl::Status Copy(std::byte* to, const std::byte* from, int64_t bytes) override {
     const bool is_on_card = arena_.Holds(to) && arena_.Holds(from);
     return parts_.stream->Copy(Address(to), Address(from), bytes, is_on_card);
+  }
+
+  absl::Status Fetch(absl::Span<const ForeignBytes> pieces) override {
+    return FetchForeign(*parts_.driver, *parts_.stream, pieces);
   }
 
   absl::Status Flush() override {

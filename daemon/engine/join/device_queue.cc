@@ -29,6 +29,11 @@ void DeviceQueue::Push(JobPtr job) {
   jobs_.push_back(std::move(job));
 }
 
+void DeviceQueue::PushWork(std::function<void()> work) {
+  const absl::MutexLock lock(&mutex_);
+  work_.push_back(std::move(work));
+}
+
 DeviceQueue::Place DeviceQueue::PlaceOf(const Job& job, absl::Time now) const {
   const absl::MutexLock lock(&mutex_);
   Place place;
@@ -50,6 +55,7 @@ DeviceQueue::Place DeviceQueue::PlaceOf(const Job& job, absl::Time now) const {
 JobPtr DeviceQueue::Next() {
   bool is_rest_due = rest_();
   while (true) {
+    std::function<void()> work;
     {
       const absl::MutexLock lock(&mutex_);
       const absl::Condition news(this, &DeviceQueue::HasNews);
@@ -59,13 +65,17 @@ JobPtr DeviceQueue::Next() {
         mutex_.Await(news);
       }
       if (is_ending_) return nullptr;
-      if (!jobs_.empty()) {
+      if (!work_.empty()) {
+        work = std::move(work_.front());
+        work_.pop_front();
+      } else if (!jobs_.empty()) {
         running_ = std::move(jobs_.front());
         jobs_.pop_front();
         began_ = absl::Now();
         return running_;
       }
     }
+    if (work) work();
     is_rest_due = rest_();
   }
 }

@@ -30,6 +30,8 @@ class DeviceQueue {
   DeviceQueue& operator=(const DeviceQueue&) = delete;
 
   void Push(JobPtr job);
+  // Something short for the worker that is no job: done before the next one.
+  void PushWork(std::function<void()> work);
 
   struct Place {
     int position = 0;        // 0: runs, or is not here; 1: next
@@ -42,13 +44,14 @@ class DeviceQueue {
   void Loop();
   JobPtr Next();  // null: end
   bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return is_ending_ || !jobs_.empty();
+    return is_ending_ || !jobs_.empty() || !work_.empty();
   }
 
   const std::function<void(const JobPtr&)> run_;
   const std::function<bool()> rest_;
   mutable absl::Mutex mutex_;
   std::deque<JobPtr> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);
   JobPtr running_ ABSL_GUARDED_BY(mutex_);
   absl::Time began_ ABSL_GUARDED_BY(mutex_);
   absl::Duration typical_ ABSL_GUARDED_BY(mutex_);  // a moving average

@@ -14,6 +14,7 @@ namespace {
 
 // Buffers start on pages of their own, so that no two share one.
 constexpr int64_t kAlignment = 4096;
+constexpr size_t kIpcHandleBytes = 64;
 
 absl::Status BadArgument(const std::string& message) {
   return error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
@@ -30,6 +31,19 @@ const tuner::v1::BufferRequest* Find(const HandOver& hand_over, const std::strin
 bool Names(const BufferRefs& refs, const std::string& parameter) {
   return std::any_of(refs.begin(), refs.end(),
                      [&](const auto& ref) { return ref.parameter() == parameter; });
+}
+
+// Says nothing of the handle's bytes: they are a secret.
+absl::Status CheckForeign(const tuner::v1::BufferRef& ref, bool takes_cuda_ipc) {
+  if (!takes_cuda_ipc) {
+    return BadArgument(absl::StrCat("tensor ", ref.parameter(),
+                                    " came as a CUDA IPC handle, which Lead did not ask for"));
+  }
+  if (ref.cuda_ipc_handle().size() == kIpcHandleBytes && ref.offset_bytes() >= 0) {
+    return absl::OkStatus();
+  }
+  return BadArgument(absl::StrCat("the CUDA IPC handle of ", ref.parameter(), " must have ",
+                                  kIpcHandleBytes, " bytes, and its offset must not be negative"));
 }
 
 // Takes `bytes` of the segment, aligned, and returns where. Sizes are far from overflow:
@@ -109,7 +123,8 @@ absl::Status CheckGrids(const compiler::v1::KernelDescription& description,
 
 absl::StatusOr<std::vector<tuner::TensorBytes>> Locate(const HandOver& hand_over,
                                                        const BufferRefs& refs, uint64_t segment,
-                                                       absl::Span<const std::byte> memory) {
+                                                       absl::Span<const std::byte> memory,
+                                                       bool takes_cuda_ipc) {
   std::vector<tuner::TensorBytes> located;
   const auto size = static_cast<int64_t>(memory.size());
   for (const tuner::v1::BufferRef& ref : refs) {
@@ -121,20 +136,32 @@ absl::StatusOr<std::vector<tuner::TensorBytes>> Locate(const HandOver& hand_over
     const bool is_repeated = std::any_of(located.begin(), located.end(), [&](const auto& other) {
       return other.parameter == ref.parameter();
     });
-    if (is_repeated || ref.segment() != segment || ref.bytes() != buffer->bytes()) {
+    const bool is_foreign = !ref.cuda_ipc_handle().empty();
+    if (is_foreign) RETURN_IF_ERROR(CheckForeign(ref, takes_cuda_ipc));
+    if (is_repeated || ref.segment() != (is_foreign ? 0 : segment) ||
+        ref.bytes() != buffer->bytes()) {
       return BadArgument(absl::StrCat("tensor ", ref.parameter(), " must be sent once, with ",
                                       buffer->bytes(), " bytes, in segment ", segment));
+    }
+    if (ref.address_mod_256() < 0 || ref.address_mod_256() > 255) {
+      return BadArgument(absl::StrCat("address_mod_256 of ", ref.parameter(), " is not in 0..255"));
+    }
+    if (is_foreign) {
+      tuner::TensorBytes& tensor = located.emplace_back();
+      tensor.parameter = ref.parameter();
+      tensor.address_mod_256 = ref.address_mod_256();
+      tensor.foreign = {ref.cuda_ipc_handle(), ref.offset_bytes(), ref.bytes()};
+      continue;
     }
     // Written so that nothing overflows: bytes is the tensor's own, not negative and within the
     // limit.
     if (ref.offset_bytes() < 0 || ref.bytes() > size || ref.offset_bytes() > size - ref.bytes()) {
       return BadArgument(absl::StrCat("tensor ", ref.parameter(), " lies outside its segment"));
     }
-    if (ref.address_mod_256() < 0 || ref.address_mod_256() > 255) {
-      return BadArgument(absl::StrCat("address_mod_256 of ", ref.parameter(), " is not in 0..255"));
-    }
-    located.push_back(
-        {ref.parameter(), memory.subspan(ref.offset_bytes(), ref.bytes()), ref.address_mod_256()});
+    located.push_back({ref.parameter(),
+                       memory.subspan(ref.offset_bytes(), ref.bytes()),
+                       ref.address_mod_256(),
+                       {}});
   }
   return located;
 }

@@ -38,12 +38,14 @@ std::vector<int32_t> WantedVariants(const compiler::v1::KernelDescription& descr
 absl::Status CheckGrids(const compiler::v1::KernelDescription& description,
                         const tuner::v1::Args& args);
 
-// Where the parameters named by `refs` lie in segment number `segment` at `memory`.
-// InvalidArgument: an unknown or repeated parameter, another segment, a size that is not the
-// tensor's, or a place outside.
+// Where the parameters named by `refs` lie in segment number `segment` at `memory`, or, where
+// `takes_cuda_ipc`, on the card. InvalidArgument: an unknown or repeated parameter, another
+// segment, a size that is not the tensor's, a place outside, a handle that is not taken or is none.
+// Whether a place on the card is inside its allocation is for the worker to find.
 absl::StatusOr<std::vector<tuner::TensorBytes>> Locate(const HandOver& hand_over,
                                                        const BufferRefs& refs, uint64_t segment,
-                                                       absl::Span<const std::byte> memory);
+                                                       absl::Span<const std::byte> memory,
+                                                       bool takes_cuda_ipc = false);
 
 // InvalidArgument: a tensor parameter is missing among the arguments, or a written one among the
 // reference's answers.

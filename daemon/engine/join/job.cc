@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "daemon/engine/key.h"
@@ -182,7 +183,18 @@ absl::StatusOr<tuner::v1::Lead> Job::PrepareLead(const Waiter& waiter, absl::Tim
   }
   *lead.mutable_description() = description;
   for (const int32_t variant : WantedVariants(description)) lead.add_variants(variant);
+  lead.set_takes_cuda_ipc(TakesCudaIpc());
   return lead;
+}
+
+bool Job::TakesCudaIpc() const {
+  return absl::StartsWith(subject_.device.chip(), "sm_") && !refuses_cuda_ipc_;
+}
+
+bool Job::Copy::has_foreign() const {
+  return std::any_of(tensors.begin(), tensors.end(), [](const tuner::TensorBytes& tensor) {
+    return !tensor.foreign.cuda_ipc_handle.empty();
+  });
 }
 
 void Job::DropLeader() {
@@ -220,7 +232,7 @@ Job::Work Job::OnArgs(uint64_t waiter, const tuner::v1::Args& args, absl::Time n
   if (status.ok()) status = CheckAllThere(hand_over_, args.buffers(), /*only_written=*/false);
   if (!status.ok()) return RefuseLeader(status, now);
   absl::StatusOr<std::vector<tuner::TensorBytes>> tensors =
-      Locate(hand_over_, args.buffers(), loan_->id(), loan_->memory());
+      Locate(hand_over_, args.buffers(), loan_->id(), loan_->memory(), TakesCudaIpc());
   if (!tensors.ok()) return RefuseLeader(tensors.status(), now);
   grids_.assign(args.grids().begin(), args.grids().end());
   copy_ = Copy{election_, asked_by_.uid, false, loan_, *std::move(tensors), {}, nullptr};
@@ -265,6 +277,12 @@ Job::Work Job::OnCopied(const Copy& copy,
                         absl::StatusOr<std::shared_ptr<tuner::Arguments>> arguments,
                         absl::Time now) {
   if (copy.election != election_ || stage_ == Stage::kEnded) return Work::kNone;
+  if (!arguments.ok() && copy.has_foreign() && !absl::IsInvalidArgument(arguments.status()) &&
+      !absl::IsResourceExhausted(arguments.status())) {
+    refuses_cuda_ipc_ = true;
+    DropLeader();
+    return Elect(now);
+  }
   if (!arguments.ok()) {
     const absl::Status why =
         error::About(arguments.status(), tuner::v1::ERROR_REASON_OUT_OF_MEMORY, "", "");

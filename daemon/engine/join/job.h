@@ -100,6 +100,9 @@ class Job {
     std::vector<tuner::TensorBytes> tensors;      // arguments, or the reference's answers
     std::vector<tuner::TensorBytes> replaced;     // with is_expected
     std::shared_ptr<tuner::Arguments> arguments;  // with is_expected: to be completed
+
+    // Whether the worker must take part: some are on the device.
+    bool has_foreign() const;
   };
 
   // `segments` must outlive it. `copy_limit` is the most that arguments and answers may need.
@@ -122,7 +125,8 @@ class Job {
 
   // REQUIRES: kCopy was returned, once each.
   Copy TakeCopy();
-  // What came of a Copy. A late one (its leader left meanwhile) is ignored.
+  // What came of a Copy. A late one (its leader left meanwhile) is ignored. Where what is on the
+  // device could not be had, the caller is told Lead again, to send the bytes.
   Work OnCopied(const Copy& copy, absl::StatusOr<std::shared_ptr<tuner::Arguments>> arguments,
                 absl::Time now);
 
@@ -175,6 +179,7 @@ class Job {
   void DropLeader();
   // The leader's mistake: it is refused and the next one leads.
   Work RefuseLeader(const absl::Status& status, absl::Time now);
+  bool TakesCudaIpc() const;
   Work AfterLoss();
   Work QueueIfReady(absl::Time now);
 
@@ -201,6 +206,7 @@ class Job {
   std::shared_ptr<process::SegmentPool::Loan> loan_;
   tuner::v1::Open leading_open_;
   Caller asked_by_;
+  bool refuses_cuda_ipc_ = false;  // it was of no use in this job
   std::vector<tuner::v1::VariantGrid> grids_;
   Copy copy_;
   std::shared_ptr<tuner::Arguments> arguments_;

@@ -386,11 +386,31 @@ void Tunes::Copy(const JobPtr& job, const Job::Copy& copy) {
   } else {
     arguments = tuner::Arguments::Copy(copies_, copy.uid, copy.tensors);
   }
+  if (arguments.ok() && copy.has_foreign()) {
+    queues_.at(job->subject().device.uuid())
+        ->PushWork(
+            [this, job, copy, arguments = *std::move(arguments)] { Fetch(job, copy, arguments); });
+    return;
+  }
   const absl::MutexLock lock(&mutex_);
   Do(job, job->OnCopied(copy, std::move(arguments), settings_.now()));
 }
 
 // On the device's thread.
+
+void Tunes::Fetch(const JobPtr& job, const Job::Copy& copy,
+                  std::shared_ptr<tuner::Arguments> arguments) {
+  if (job->stop()) return;
+  absl::Status status = absl::UnavailableError("the device is gone");
+  for (const Bench& bench : benches_) {
+    if (bench.device->uuid() != job->subject().device.uuid()) continue;
+    status = bench.worker->Fetch(arguments->FetchCall(copy.tensors), arguments->memory()[0]);
+  }
+  absl::StatusOr<std::shared_ptr<tuner::Arguments>> fetched = std::move(arguments);
+  if (!status.ok()) fetched = status;
+  const absl::MutexLock lock(&mutex_);
+  Do(job, job->OnCopied(copy, std::move(fetched), settings_.now()));
+}
 
 void Tunes::Run(const Bench& bench, const JobPtr& job) {
   if (job->stop()) return;

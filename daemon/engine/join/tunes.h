@@ -129,6 +129,7 @@ class Tunes {
   void Copy(const JobPtr& job, const Job::Copy& copy);
 
   // On the device's thread.
+  void Fetch(const JobPtr& job, const Job::Copy& copy, std::shared_ptr<tuner::Arguments> arguments);
   void Run(const Bench& bench, const JobPtr& job);
   absl::StatusOr<tuner::v1::Result> Measure(const Bench& bench, const JobPtr& job);
   void Complete(const JobPtr& job, tuner::v1::Result result);

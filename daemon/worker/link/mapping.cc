@@ -19,6 +19,19 @@ MappingPool::~MappingPool() {
   }
 }
 
+absl::StatusOr<WritableMapping> WritableMapping::Map(int fd) {
+  struct stat status = {};
+  if (fstat(fd, &status) != 0) return absl::ErrnoToStatus(errno, "fstat");
+  const auto size = static_cast<size_t>(status.st_size);
+  void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap");
+  return WritableMapping({static_cast<std::byte*>(address), size});
+}
+
+WritableMapping::~WritableMapping() {
+  if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+}
+
 absl::StatusOr<MappingPool::Mapping> MappingPool::Find(int fd) const {
   struct stat status = {};
   if (fstat(fd, &status) != 0) return absl::ErrnoToStatus(errno, "fstat");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MappingPool: the caller's tensors as the worker process sees them, mapped for reading. Keeps the
-// mappings of the job before, because the daemon hands out the same pooled memory again and mapping
-// it anew costs a fault a page. One thread.
+// What the daemon shares with its worker process, as that one sees it. MappingPool: the caller's
+// tensors, mapped for reading. Keeps the mappings of the job before, because the daemon hands out
+// the same pooled memory again and mapping it anew costs a fault a page. One thread.
 #ifndef PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_
 #define PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_
 
@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,20 @@ class MappingPool {
   absl::StatusOr<Mapping> Find(int fd) const;
 
   std::vector<Mapping> mappings_;
+};
+
+// A descriptor's memory, mapped whole for writing, for as long as this lives.
+class WritableMapping {
+ public:
+  static absl::StatusOr<WritableMapping> Map(int fd);
+  WritableMapping(WritableMapping&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  ~WritableMapping();
+
+  absl::Span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit WritableMapping(absl::Span<std::byte> bytes) : bytes_(bytes) {}
+  absl::Span<std::byte> bytes_;
 };
 
 }  // namespace phobos::worker

@@ -128,9 +128,10 @@ class TuningCaller {
     *request.mutable_open() = open;
     tunes_.Step(stream_, request);
   }
-  void SendArgs() {
+  void SendArgs() { SendArgs(ArgsFor(lead_)); }
+  void SendArgs(const tuner::v1::Args& args) {
     tuner::v1::TuneRequest request;
-    *request.mutable_args() = ArgsFor(lead_);
+    *request.mutable_args() = args;
     tunes_.Step(stream_, request);
   }
   void SendExpected() {
@@ -144,6 +145,8 @@ class TuningCaller {
     lead_ = event.lead();
     return event.has_lead();
   }
+  // It was told Lead again.
+  void Lead(const tuner::v1::Lead& lead) { lead_ = lead; }
   // Opens and leads as far as that the tune needs nobody any more. REQUIRES: it is told to lead.
   void HandOver(const tuner::v1::Open& open) {
     Open(open);

@@ -7,6 +7,7 @@
 #define PHOBOS_TESTS_DAEMON_ENGINE_FAKES_H_
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -200,6 +201,16 @@ class FakeSupervisor : public worker::Supervisor {
   absl::StatusOr<worker::RoundOutcome> Round(const std::vector<int>&, bool) override {
     return absl::UnimplementedError("");
   }
+  absl::Status Fetch(const worker::FetchCall& call, const worker::SharedMemory& to) override {
+    ++fetches;
+    if (!fetched.ok()) return fetched;
+    for (const worker::ForeignTensor& tensor : call.tensors()) {
+      const std::string bytes(static_cast<size_t>(tensor.bytes()), 'f');
+      const ssize_t written = pwrite(to.fd, bytes.data(), bytes.size(), tensor.to_offset_bytes());
+      if (written != tensor.bytes()) return absl::InternalError("cannot write");
+    }
+    return absl::OkStatus();
+  }
   absl::Status End() override { return absl::OkStatus(); }
   void EndIfIdle() override {}
   void Kill() override { ++kills; }
@@ -208,6 +219,8 @@ class FakeSupervisor : public worker::Supervisor {
   std::string state() const override { return "off"; }
   int64_t deaths() const override { return 0; }
 
+  std::atomic<int> fetches{0};
+  absl::Status fetched;  // what Fetch gives; OK: it fills the tensors with 'f'
   std::atomic<int> kills{0};
   std::atomic<int> stops{0};
 
@@ -300,6 +313,19 @@ inline tuner::v1::Args ArgsFor(const tuner::v1::Lead& lead) {
     ref.set_segment(buffer.segment());
     ref.set_offset_bytes(buffer.offset_bytes());
     ref.set_bytes(buffer.bytes());
+  }
+  return args;
+}
+
+inline constexpr size_t kHandleBytes = 64;
+
+// Args of a caller whose tensors are all on the card.
+inline tuner::v1::Args OnCard(const tuner::v1::Lead& lead) {
+  tuner::v1::Args args = ArgsFor(lead);
+  for (tuner::v1::BufferRef& ref : *args.mutable_buffers()) {
+    ref.set_segment(0);
+    ref.set_offset_bytes(512);
+    ref.set_cuda_ipc_handle(std::string(kHandleBytes, 's'));
   }
   return args;
 }

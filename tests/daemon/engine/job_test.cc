@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "daemon/engine/key.h"
 #include "daemon/error/error.h"
@@ -28,13 +30,14 @@ class JobTest : public ::testing::Test {
  protected:
   JobTest() : segments_(1 << 20), copies_(1 << 20) { Make(); }
 
-  void Make() {
+  void Make(const std::string& chip = "") {
     Subject subject;
     subject.job_id = "job-1";
     auto kernel = std::make_shared<Kernel>();
     kernel->description = AddDescription();
     subject.kernel = kernel;
     subject.device = HostDevice();
+    if (!chip.empty()) subject.device.set_chip(chip);
     const std::vector<tuner::v1::Extent> extents = {OpenFor(16).extents(0)};
     subject.key = MakeKey(kernel->description, subject.device, extents);
     job_ = std::make_unique<Job>(std::move(subject), segments_, kCopyLimit, now_);
@@ -113,6 +116,74 @@ class JobTest : public ::testing::Test {
   std::unique_ptr<Job> job_;
   std::map<uint64_t, std::shared_ptr<RecordingSink>> sinks_;
 };
+
+TEST_F(JobTest, TensorsOnACardComeByHandle) {
+  Make("sm_90");
+  Join(1);
+  EXPECT_TRUE(LeadOf(1).takes_cuda_ipc());
+  ASSERT_EQ(job_->OnArgs(1, OnCard(LeadOf(1)), now_), Work::kCopy);
+  Job::Copy copy = job_->TakeCopy();
+  EXPECT_TRUE(copy.has_foreign());
+  auto arguments = Copied(copy);
+  ASSERT_TRUE(arguments.ok());
+  const worker::FetchCall call = (*arguments)->FetchCall(copy.tensors);
+  ASSERT_EQ(call.tensors_size(), 3);
+  EXPECT_EQ(call.tensors(0).parameter(), "x");
+  EXPECT_EQ(call.tensors(0).cuda_ipc_handle(), std::string(kHandleBytes, 's'));
+  EXPECT_EQ(call.tensors(0).offset_bytes(), 512);
+  EXPECT_EQ(call.tensors(0).bytes(), 64);
+  EXPECT_EQ(call.tensors(1).to_offset_bytes(), (*arguments)->tensors()[1].offset_bytes);
+  EXPECT_EQ(job_->OnCopied(copy, *arguments, now_), Work::kNone);
+  EXPECT_THAT(Told(1), ElementsAre(Event::kLead, Event::kArgsOwned));
+  // Answers are the reference's: they come through the segment.
+  tuner::v1::Expected expected = ExpectedFor(LeadOf(1));
+  expected.mutable_buffers(0)->set_cuda_ipc_handle(std::string(kHandleBytes, 's'));
+  job_->OnExpected(1, expected, now_);
+  EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("did not ask for"));
+}
+
+TEST_F(JobTest, HandlesThatCannotBeOpenedAreAskedForAsBytes) {
+  Make("sm_90");
+  Join(1);
+  ASSERT_EQ(job_->OnArgs(1, OnCard(LeadOf(1)), now_), Work::kCopy);
+  const Job::Copy copy = job_->TakeCopy();
+  EXPECT_EQ(job_->OnCopied(copy, absl::FailedPreconditionError("no"), now_), Work::kNone);
+  EXPECT_THAT(Told(1), ElementsAre(Event::kLead, Event::kLead));
+  const tuner::v1::Lead again = sinks_[1]->events()[1].lead();
+  EXPECT_FALSE(again.takes_cuda_ipc());
+  ASSERT_EQ(job_->OnArgs(1, ArgsFor(again), now_), Work::kCopy);
+  EXPECT_EQ(DoCopy(), Work::kNone);
+  EXPECT_EQ(job_->stage(), Stage::kReference);
+}
+
+TEST_F(JobTest, HandlesThatAreWrongAreRefused) {
+  for (const auto& [change, text] :
+       std::vector<std::pair<std::function<void(tuner::v1::BufferRef&)>, std::string>>{
+           {[](auto& ref) { ref.set_cuda_ipc_handle("short"); }, "must have 64 bytes"},
+           {[](auto& ref) { ref.set_offset_bytes(-1); }, "must not be negative"},
+           {[](auto& ref) { ref.set_bytes(1); }, "must be sent once, with 64 bytes"},
+           {[](auto& ref) { ref.set_segment(3); }, "must be sent once"}}) {
+    Make("sm_90");
+    Join(1);
+    tuner::v1::Args args = OnCard(LeadOf(1));
+    change(*args.mutable_buffers(0));
+    job_->OnArgs(1, args, now_);
+    EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr(text));
+    EXPECT_THAT(std::string(EndOf(1).message()), ::testing::Not(HasSubstr("ssss")));
+  }
+  Make("sm_90");
+  Join(1);
+  ASSERT_EQ(job_->OnArgs(1, OnCard(LeadOf(1)), now_), Work::kCopy);
+  const Job::Copy copy = job_->TakeCopy();
+  job_->OnCopied(copy, absl::InvalidArgumentError("x runs past its allocation"), now_);
+  EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("past its allocation"));
+  // The host chip takes none.
+  Make();
+  Join(1);
+  EXPECT_FALSE(LeadOf(1).takes_cuda_ipc());
+  job_->OnArgs(1, OnCard(LeadOf(1)), now_);
+  EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("did not ask for"));
+}
 
 TEST_F(JobTest, TheFirstLeadsAndTheOthersFollow) {
   EXPECT_EQ(Join(1), Work::kNone);

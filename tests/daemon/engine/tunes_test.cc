@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <set>
 #include <thread>
@@ -52,6 +53,48 @@ TEST_F(TunesTest, TunesOnceThenHits) {
   EXPECT_TRUE(second.was_hit());
   EXPECT_EQ(second.result().generation(), 1);
   EXPECT_EQ(tunes, 1);
+}
+
+class CardTest : public TunesTest {
+ protected:
+  CardTest() { devices[0].set_chip("sm_90"); }
+};
+
+TEST_F(CardTest, TheWorkerFetchesWhatIsOnTheCard) {
+  Begin();
+  std::string seen;
+  tune = [&](auto&, auto&, const tuner::Arguments& arguments, auto&, auto&, auto*) {
+    const tuner::Arguments::Copied& y = arguments.tensors()[1];
+    seen.resize(static_cast<size_t>(y.bytes));
+    EXPECT_EQ(pread(arguments.memory()[0].fd, seen.data(), seen.size(), y.offset_bytes), y.bytes);
+    return absl::StatusOr<tuner::v1::Result>(ResultWith(1));
+  };
+  TuningCaller caller(*this, 1);
+  caller.Open(OpenFor(16));
+  ASSERT_TRUE(caller.AwaitLead());
+  caller.SendArgs(OnCard(caller.lead()));
+  ASSERT_TRUE(caller.AwaitArgsOwned());
+  caller.SendExpected();
+  ASSERT_TRUE(caller.sink().WaitForEnd().ok());
+  EXPECT_EQ(workers[0]->fetches, 1);
+  EXPECT_EQ(seen, std::string(64, 'f'));
+}
+
+TEST_F(CardTest, WhatCannotBeFetchedIsAskedForAsBytes) {
+  Begin();
+  workers[0]->fetched = absl::FailedPreconditionError("another container");
+  TuningCaller caller(*this, 1);
+  caller.Open(OpenFor(16));
+  ASSERT_TRUE(caller.AwaitLead());
+  caller.SendArgs(OnCard(caller.lead()));
+  while (caller.sink().events().size() < 2) absl::SleepFor(absl::Milliseconds(1));
+  caller.Lead(caller.sink().events()[1].lead());
+  EXPECT_FALSE(caller.lead().takes_cuda_ipc());
+  caller.SendArgs();
+  ASSERT_TRUE(caller.AwaitArgsOwned());
+  caller.SendExpected();
+  ASSERT_TRUE(caller.sink().WaitForEnd().ok());
+  EXPECT_EQ(caller.result().generation(), 1);
 }
 
 TEST_F(TunesTest, AnotherKeyValueTunesAgain) {
