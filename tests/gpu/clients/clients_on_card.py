@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import os
 import re
 import shutil
@@ -310,11 +311,24 @@ say(took_s=round(took, 3), winner=str(add_f32.result(N=n).winner), generation=ad
 '''
 
 
+def unpacked(dist, folder):
+    """The programs of dist/bin, which may be packed, in a folder of their own."""
+    os.mkdir(folder)
+    for name in os.listdir(os.path.join(dist, "bin")):
+        path, packed = os.path.join(dist, "bin", name), name.endswith(".xz")
+        target = os.path.join(folder, name[:-3] if packed else name)
+        with (lzma.open(path) if packed else open(path, "rb")) as source, open(target, "wb") as file:
+            shutil.copyfileobj(source, file)
+        os.chmod(target, 0o755)
+    return folder
+
+
 class Bench:
-    """A daemon of this run and the programs that use it. What the daemon and the programs print is kept."""
+    """A daemon of this run and the programs that use it. What the daemon prints is kept."""
 
     def __init__(self, dist):
         self.folder = tempfile.mkdtemp(prefix="phobos-clients-")
+        self.bin = unpacked(dist, os.path.join(self.folder, "bin"))
         for name, text in (("kernels", KERNELS), ("triton_add", TRITON)):
             with open(os.path.join(self.folder, name + ".py"), "w") as file:
                 file.write(text)
@@ -330,9 +344,9 @@ class Bench:
         self.log = os.path.join(self.folder, "log")
         read, write = os.pipe()
         self.daemon = subprocess.Popen(
-            [os.path.join(dist, "bin", "phobosd"), "--private", "--idle-exit=0", f"--ready-fd={write}",
+            [os.path.join(self.bin, "phobosd"), "--private", "--idle-exit=0", f"--ready-fd={write}",
              "--socket=" + self.environment["PHOBOS_SOCKET"], "--cache-dir=" + os.path.join(self.folder, "cache"),
-             "--compiler=" + os.path.join(dist, "bin", "phobos-compile")],
+             "--compiler=" + os.path.join(self.bin, "phobos-compile")],
             pass_fds=[write], env=self.environment, stdin=subprocess.DEVNULL, stderr=open(self.log, "w"))
         os.close(write)
         with os.fdopen(read) as ready:
@@ -376,9 +390,9 @@ def run(bench, text):
     return ("ok" if program.returncode == 0 else (out + err).strip()[-1500:]), said(out)
 
 
-def launch_cost(bench, dist):
+def launch_cost(bench):
     """What a launch from C++ costs; the bound is 0.5 us above cuLaunchKernel."""
-    program = os.path.join(dist, "bin", "launch_cost")
+    program = os.path.join(bench.bin, "launch_cost")
     if not os.path.exists(program):
         return "skipped: launch_cost is not in dist/bin", {}
     done = subprocess.run([program, os.path.join(bench.folder, "kernels.py"), "add_f32", "4096"],
@@ -420,7 +434,7 @@ def main():
     bench, outcomes = Bench(os.path.abspath(chosen.dist)), {}
     jobs = {name: (lambda text=text: run(bench, text)) for name, text in CHECKS.items()}
     jobs.update({f"torch: {count} processes at once": (lambda count=count: together(bench, count)) for count in (1, 4, 8)})
-    jobs["C++: what a launch costs"] = lambda: launch_cost(bench, os.path.abspath(chosen.dist))
+    jobs["C++: what a launch costs"] = lambda: launch_cost(bench)
     try:
         for name, job in jobs.items():
             if chosen.checks and not any(word in name for word in chosen.checks):
