@@ -87,7 +87,9 @@ bool Time(const cuda::CudaDriver& driver, std::vector<Way>& ways) {
       bool ok = true;
       for (int i = 0; i < kLaunches; ++i) ok = way.launch() && ok;
       const std::chrono::duration<double, std::micro> took = Clock::now() - start;
-      if (!ok || driver->synchronize_stream(nullptr) != cuda::kSuccess) return false;
+      if (!ok || driver->synchronize_stream(nullptr) != cuda::kSuccess) {
+        return Complain(way.name + " failed"), false;
+      }
       way.us.push_back(took.count() / kLaunches);
     }
   }

@@ -11,6 +11,7 @@ but glibc. The folder has the checkout's own places, so that scripts find each o
     python3 OUT_DIR/bench/gpu/run.py [SECTION ...]
 """
 
+import lzma
 import os
 import shutil
 import subprocess
@@ -30,6 +31,7 @@ BUILT = {
     "bench/gpu/launch_on_card": "bin/launch_on_card",
     "client/c/libphobos.so": "lib/libphobos.so",
 }
+PACKED = "bin/phobos-compile"  # which is most of it; run.py unpacks it
 SCRIPTS = ("bench/private_daemon.py", "bench/gpu/run.py", "bench/gpu/sections", "client/python/phobos",
            "tests/gpu/clients/clients_on_card.py", "examples")
 
@@ -40,6 +42,12 @@ def place(source, target):
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "BUILD.bazel"))
     else:
         shutil.copy(source, target)
+
+
+def pack(path):
+    with open(path, "rb") as source, lzma.open(path + ".xz", "wb", preset=1) as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    os.unlink(path)
 
 
 def size_of(folder):
@@ -59,9 +67,10 @@ def make(out):
         os.chmod(target, 0o755)
         flags = ["--strip-unneeded"] if name.endswith(".so") else []
         subprocess.run(["strip", *flags, target], check=True)
+    pack(os.path.join(out, "dist", PACKED))
     for script in SCRIPTS:
         place(os.path.join(ROOT, script), os.path.join(out, script))
-    ptx_bundle.make(os.path.join(out, "dist/bin/phobos-compile"), os.path.join(out, "tests/gpu/ptx"))
+    ptx_bundle.make(os.path.join(ROOT, "bazel-bin/compiler/main/phobos-compile"), os.path.join(out, "tests/gpu/ptx"))
 
 
 def main():

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +49,19 @@ def environment_of(folder):
     found = {name: os.environ.get(name) or os.path.join(DIST, path) for name, path in paths.items()}
     return {**os.environ, **found, "PHOBOS_DIST": DIST, "PHOBOS_PROGRESS": "0", "PHOBOS_FIGURES": os.path.join(folder, "rows"),
             "CUDA_CACHE_DISABLE": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def unpack():
+    """Programs that make_bundle.py packed."""
+    folder = os.path.join(DIST, "bin")
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        path, packed = os.path.join(folder, name[:-3]), os.path.join(folder, name)
+        if not name.endswith(".xz") or os.path.exists(path):
+            continue
+        with lzma.open(packed) as source, open(path + ".new", "wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        os.chmod(path + ".new", 0o755)
+        os.replace(path + ".new", path)
 
 
 def end(process):
@@ -155,6 +170,7 @@ def main():
     if unknown:
         options.error(f"no section {unknown[0]}; there are {' '.join(SECTIONS)}")
     os.makedirs(chosen.out, exist_ok=True)
+    unpack()
     until, facts, sections = time.monotonic() + chosen.within, machine(), {}
     with open(os.path.join(chosen.out, "gpu.log"), "w") as log:
         for name in chosen.sections or SECTIONS:

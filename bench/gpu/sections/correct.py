@@ -137,7 +137,7 @@ def launched(driver, kernel, name, count):
 
 
 def ordinary(figures, driver, kernels, sizes):
-    for name in TYPES:
+    for name in TYPES if not stage.quick() else ("bf16", "f16", "i64"):
         kernel, notes, wrong = getattr(kernels, "add_" + name), [], 0
         for count in sizes:
             differ, took = launched(driver, kernel, name, count)
@@ -161,13 +161,15 @@ def huge(figures, driver, kernels, count):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--most", type=int, default=100003 if stage.quick() else 1 << 24)
+    options.add_argument("--most", type=int, default=7 if stage.quick() else 1 << 24)
     options.add_argument("--no-huge", action="store_true", default=stage.quick())
     chosen = options.parse_args()
     figures, driver, kernels = stage.Figures(), stage.cuda.Driver(), module()
-    with stage.private_daemon():
+    with stage.daemon():
         ordinary(figures, driver, kernels, [size for size in SIZES if size <= chosen.most])
-        if not chosen.no_huge:
+    if not chosen.no_huge:
+        # A machine whose memory grows with its use says that it has less than it gives.
+        with stage.daemon("--copy-bytes=64G", "--segment-bytes=64G"):
             huge(figures, driver, kernels, HUGE)
     return figures.status()
 

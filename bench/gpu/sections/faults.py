@@ -19,7 +19,7 @@ import stage
 
 import numpy as np
 
-import kernels
+import phobos_kernels
 import phobos.lang as ph
 
 # FAULT -> (what is planted, what the variant may come to).
@@ -36,7 +36,7 @@ AS_FAST = 1.15
 HELD = 30 << 30  # bytes that this process takes meanwhile, so that fault 7 cannot fit
 
 
-@ph.kernel(key=("N",), reference=kernels.added)
+@ph.kernel(key=("N",), reference=phobos_kernels.added)
 @ph.autotune(BLOCK=[1024], FAULT=[0, 1, 2, 3, 4, 5, 6, 7])
 def guilty(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
     base: ph.let = ph.ctx.block.x * BLOCK
@@ -54,7 +54,7 @@ def seconds(driver, n, times):
     for i in range(times):
         arrays = arrays_of(driver, n - 8 * i)
         start = time.perf_counter()
-        kernels.add[kernels.grid](*arrays)
+        phobos_kernels.add[phobos_kernels.grid](*arrays)
         driver.synchronize()
         took.append(time.perf_counter() - start)
         for array in arrays:
@@ -66,7 +66,7 @@ def check_guilty(figures, driver, n):
     arrays = arrays_of(driver, n)
     held = 0 if stage.quick() else driver.allocate(HELD)
     start = time.perf_counter()
-    guilty[kernels.grid](*arrays)
+    guilty[phobos_kernels.grid](*arrays)
     driver.synchronize()
     took = time.perf_counter() - start
     if held:
@@ -88,7 +88,7 @@ def main():
     figures, driver, times = stage.Figures(), stage.cuda.Driver(), 3
     os.environ["PHOBOS_HONEST_COMPILER"] = os.environ["PHOBOS_COMPILER"]
     os.environ["PHOBOS_COMPILER"] = os.path.join(stage.HERE, "guilty_compiler.py")
-    with stage.private_daemon():
+    with stage.daemon():
         seconds(driver, chosen.n + 8, 1)  # compiles, brings the worker up
         before = seconds(driver, chosen.n, times)
         check_guilty(figures, driver, chosen.n)

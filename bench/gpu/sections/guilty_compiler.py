@@ -24,9 +24,11 @@ BODIES = {
     5: _STORE + ".shared .align 4 .b8 guilty[300000]; mov.u32 %gb, %tid.x; cvt.u64.u32 %ga, %gb; shl.b64 %ga, %ga, 8;"
     " .reg .b64 %gs; mov.u64 %gs, guilty; add.s64 %ga, %ga, %gs; st.volatile.shared.u32 [%ga], %gb;",
     # Half a megabyte of local memory for each thread that the card can hold is more than the card has left.
-    7: _STORE + ".local .align 4 .b8 guilty[524000]; .reg .b64 %gs; mov.u32 %gb, %tid.x; cvt.u64.u32 %ga, %gb;"
-    " shl.b64 %ga, %ga, 2; mov.u64 %gs, guilty; add.s64 %ga, %ga, %gs; st.volatile.local.u32 [%ga], %gb;"
-    " ld.volatile.local.u32 %gb, [%ga];",
+    7: _STORE + ".local .align 4 .b8 guilty[524000]; .reg .b64 %gs; .reg .pred %gp; mov.u64 %gs, guilty; mov.u32 %gb, %tid.x;"
+    " mul.wide.u32 %ga, %gb, 4; add.s64 %ga, %ga, %gs; st.local.u32 [%ga], %gb; ld.param.u64 %ga, [{p0}];"
+    " ld.volatile.global.u32 %gb, [%ga]; and.b32 %gb, %gb, 0x3fffc; cvt.u64.u32 %ga, %gb; add.s64 %ga, %ga, %gs;"
+    " ld.local.u32 %gb, [%ga]; setp.ne.u32 %gp, %gb, 123456789; @%gp bra $G_done; ld.param.u64 %ga, [{p0}];"
+    " st.global.u32 [%ga], %gb;\n$G_done:",
 }
 _LIVE = 200  # values that are live at once
 

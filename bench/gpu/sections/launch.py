@@ -26,12 +26,12 @@ OF_TRITON, ABOVE_DRIVER_US = 0.5, 0.5
 def from_python(figures, n, batches):
     import torch
 
-    import kernels
+    import phobos_kernels
     import triton_kernels
 
     x, y = torch.rand(n, device="cuda"), torch.rand(n, device="cuda")
     out = torch.zeros_like(x)
-    launcher, stream = kernels.add[kernels.grid], torch.cuda.current_stream()
+    launcher, stream = phobos_kernels.add[phobos_kernels.grid], torch.cuda.current_stream()
     ways = {
         "phobos": lambda: launcher(x, y, out),
         "phobos, stream given": lambda: launcher(x, y, out, stream=stream),
@@ -55,7 +55,7 @@ def from_python(figures, n, batches):
 
 
 def from_cpp(figures, n):
-    source = os.path.join(stage.HERE, "kernels.py")
+    source = os.path.join(stage.HERE, "phobos_kernels.py")
     done = subprocess.run([stage.located("launch_on_card"), source, str(n)], capture_output=True, text=True, timeout=100)
     lines = [line.split() for line in done.stdout.splitlines()]
     if done.returncode or not lines:
@@ -76,7 +76,7 @@ def main():
     options.add_argument("--batches", type=int, default=100)
     chosen = options.parse_args()
     figures = stage.Figures()
-    with stage.private_daemon():
+    with stage.daemon():
         from_cpp(figures, chosen.n)
         if importlib.util.find_spec("torch") and importlib.util.find_spec("triton"):
             from_python(figures, chosen.n, chosen.batches)

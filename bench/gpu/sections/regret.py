@@ -20,7 +20,7 @@ import stage
 
 import numpy as np
 
-import kernels
+import phobos_kernels
 
 LIMIT = 0.01
 
@@ -35,18 +35,18 @@ class Case:
         self.arrays = [stage.CardArray(driver, array) for array in arrays]
 
     def tune(self):
-        return self.kernel.tune(kernels.grid, *self.arrays, force=True)
+        return self.kernel.tune(phobos_kernels.grid, *self.arrays, force=True)
 
 
 def own_times(cases, rounds):
     """{kernel: {index: median of so many samples, ns}}"""
-    with stage.private_daemon(f"--rounds={rounds}", "--warm-up=1s"):
+    with stage.daemon(rounds=rounds, warm_up=None if stage.quick() else "1s"):
         return {case.name: {v.index: v.median for v in case.tune().variants if v.is_timed} for case in cases}
 
 
 def tunes(cases, count):
     """{kernel: [Result]}"""
-    with stage.private_daemon():
+    with stage.daemon():
         return {case.name: [case.tune() for _ in range(count)] for case in cases}
 
 
@@ -64,12 +64,12 @@ def report(figures, label, results, own):
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--tunes", type=int, default=2 if stage.quick() else 20)
-    options.add_argument("--rounds", type=int, default=60 if stage.quick() else 2000)
+    options.add_argument("--rounds", type=int, default=20 if stage.quick() else 2000)
     options.add_argument("--n", type=int, default=5000 if stage.quick() else 1 << 24)
     options.add_argument("--quiet-only", action="store_true")
     chosen = options.parse_args()
     figures, driver = stage.Figures(), stage.cuda.Driver()
-    cases = [Case(driver, kernels.add, chosen.n), Case(driver, kernels.gelu, chosen.n)]
+    cases = [Case(driver, phobos_kernels.add, chosen.n), Case(driver, phobos_kernels.gelu, chosen.n)]
     before = own_times(cases, chosen.rounds)
     quiet = tunes(cases, chosen.tunes)
     loaded = {}

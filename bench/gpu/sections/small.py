@@ -91,7 +91,7 @@ def main():
     chosen = options.parse_args()
     figures, driver = stage.Figures(), stage.cuda.Driver()
     floor(figures, driver)
-    with stage.private_daemon():
+    with stage.daemon():
         ranks(figures, driver, chosen.tunes)
     return figures.status()
 

@@ -18,7 +18,7 @@ import numpy as np
 import cuda
 from private_daemon import private_daemon
 
-__all__ = ["CardArray", "Figures", "begin", "cuda", "finish", "located", "private_daemon", "quick"]
+__all__ = ["CardArray", "Figures", "begin", "cuda", "daemon", "finish", "located", "quick"]
 
 
 def located(name):
@@ -29,6 +29,12 @@ def located(name):
 def quick():
     """Whether this is the trial without a card: few tunes, small arrays."""
     return os.environ.get("PHOBOS_GPU_BENCH_QUICK") == "1"
+
+
+def daemon(*options, rounds=None, warm_up=None):
+    """A daemon of this process's own (bench/private_daemon.py). None: as users have it, in a trial as short as can be."""
+    rounds, warm_up = rounds or (4 if quick() else None), warm_up or ("20ms" if quick() else None)
+    return private_daemon(*options, *([f"--rounds={rounds}"] if rounds else []), *([f"--warm-up={warm_up}"] if warm_up else []))
 
 
 class CardArray:

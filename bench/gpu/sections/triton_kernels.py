@@ -51,5 +51,6 @@ def gelu(x, out):
     gelu_kernel[_grid(n)](x, out, n)
 
 
-def winner(kernel):
-    return str(kernel.best_config)
+def winner(name):
+    """What the last tune of add, saxpy or gelu chose in this process."""
+    return str(globals()[name + "_kernel"].best_config)

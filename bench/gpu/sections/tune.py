@@ -47,7 +47,7 @@ def run_together(programs):
 @contextlib.contextmanager
 def daemon_with_worker(seen):
     """A daemon of an empty cache whose worker runs; what that took goes to `seen`."""
-    with stage.private_daemon():
+    with stage.daemon():
         seen.append(run_together([stage.begin("tuner.py", "phobos", "worker", 4096)])[0])
         yield
 

@@ -58,13 +58,13 @@ def facts_of(kernel, n):
 
 
 def phobos_calls(sets, imported):
-    import kernels
+    import phobos_kernels
 
     tuned = []
-    kernels.ph.on_tune(tuned.append)
+    phobos_kernels.ph.on_tune(tuned.append)
     for n, arrays in sets:
-        yield n, arrays, lambda: kernels.add[kernels.grid](*arrays), lambda: {
-            **facts_of(kernels.add, n), "tuned_here": len(tuned), "import_s": imported}
+        yield n, arrays, lambda: phobos_kernels.add[phobos_kernels.grid](*arrays), lambda: {
+            **facts_of(phobos_kernels.add, n), "tuned_here": len(tuned), "import_s": imported}
 
 
 def triton_calls(sets, imported):
@@ -72,7 +72,7 @@ def triton_calls(sets, imported):
 
     for n, arrays in sets:
         yield n, arrays, lambda: triton_kernels.add(*arrays), lambda: {
-            "winner": triton_kernels.winner(triton_kernels.add_kernel), "import_s": imported}
+            "winner": triton_kernels.winner("add"), "import_s": imported}
 
 
 def once(who, sizes):
@@ -83,7 +83,7 @@ def once(who, sizes):
     if who == "triton":
         import triton_kernels
     else:
-        import kernels
+        import phobos_kernels
     imported = time.perf_counter() - start
     print("READY", flush=True)
     sys.stdin.readline()
@@ -101,7 +101,7 @@ def once(who, sizes):
 
 def worker(sizes):
     """The second tune is of another kernel, so that both compile: what the first took longer is the worker's start."""
-    import kernels
+    import phobos_kernels
     import stage
 
     driver = stage.cuda.Driver()
@@ -110,9 +110,9 @@ def worker(sizes):
     data = stage.np.arange(sizes[0], dtype="int32")
     took = []
     x, out = stage.CardArray(driver, data), stage.CardArray(driver, data * 0)
-    for kernel in (kernels.tripled, kernels.negated):
+    for kernel in (phobos_kernels.tripled, phobos_kernels.negated):
         start = time.perf_counter()
-        kernel[kernels.grid](x, out)
+        kernel[phobos_kernels.grid](x, out)
         driver.synchronize()
         took.append(time.perf_counter() - start)
     print(json.dumps({"first_s": took[0], "second_s": took[1]}), flush=True)

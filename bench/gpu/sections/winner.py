@@ -25,7 +25,7 @@ def main():
     options.add_argument("--rounds", type=int, default=200)
     chosen = options.parse_args()
     figures = stage.Figures()
-    with stage.private_daemon():
+    with stage.daemon():
         compare(figures, chosen.n, chosen.rounds)
     return figures.status()
 
@@ -33,20 +33,20 @@ def main():
 def compare(figures, n, rounds):
     import torch
 
-    import kernels
+    import phobos_kernels
     import triton_kernels
 
     x, y = torch.rand(n, device="cuda"), torch.rand(n, device="cuda")
     out, other = torch.zeros_like(x), torch.zeros_like(x)
-    grid, gelu = kernels.grid, torch.nn.functional.gelu
+    grid, gelu = phobos_kernels.grid, torch.nn.functional.gelu
     # y changes from launch to launch, by almost nothing: the time does not depend on it.
     tiny = 1e-6
     cases = {
-        "add": {"phobos": lambda: kernels.add[grid](x, y, out), "Triton": lambda: triton_kernels.add(x, y, out),
+        "add": {"phobos": lambda: phobos_kernels.add[grid](x, y, out), "Triton": lambda: triton_kernels.add(x, y, out),
                 "torch": lambda: torch.add(x, y, out=out)},
-        "saxpy": {"phobos": lambda: kernels.saxpy[grid](tiny, x, y), "Triton": lambda: triton_kernels.saxpy(tiny, x, y),
+        "saxpy": {"phobos": lambda: phobos_kernels.saxpy[grid](tiny, x, y), "Triton": lambda: triton_kernels.saxpy(tiny, x, y),
                   "torch": lambda: y.add_(x, alpha=tiny)},
-        "gelu": {"phobos": lambda: kernels.gelu[grid](x, out), "Triton": lambda: triton_kernels.gelu(x, other),
+        "gelu": {"phobos": lambda: phobos_kernels.gelu[grid](x, out), "Triton": lambda: triton_kernels.gelu(x, other),
                  "torch": lambda: gelu(x)},
     }
     for name, ways in cases.items():
@@ -59,7 +59,8 @@ def compare(figures, n, rounds):
     for name, ways in cases.items():
         times = timed(torch, ways, flush, rounds)
         rivals = ("Triton", "torch") if name == "add" else ("Triton",)
-        report(figures, name, times, rivals, kernels, triton_kernels, n)
+        winners = f"winners {getattr(phobos_kernels, name).result(N=n).winner}, {triton_kernels.winner(name)}"
+        report(figures, name, times, rivals, winners)
 
 
 def timed(torch, ways, flush, rounds):
@@ -82,11 +83,10 @@ def timed(torch, ways, flush, rounds):
     return times
 
 
-def report(figures, name, times, rivals, kernels, triton_kernels, n):
+def report(figures, name, times, rivals, winners):
     middle = {way: statistics.median(values) for way, values in times.items()}
     best = {way: min(values) for way, values in times.items()}
     shown = ", ".join(f"{way} {middle[way]:.2f} us (least {best[way]:.2f})" for way in times)
-    winners = f"winners {getattr(kernels, name).result(N=n).winner}, {getattr(triton_kernels, name + '_kernel').best_config}"
     rival = min(rivals, key=middle.get)
     figures.add(f"{name}: winner's median over the better of {' and '.join(rivals)}", middle["phobos"] / middle[rival], "times",
                 at_most=NEAR, note=f"{shown}; {winners}")

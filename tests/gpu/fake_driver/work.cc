@@ -73,6 +73,13 @@ bool AreLaunchable(const unsigned grid[3], const unsigned block[3], unsigned mos
          grid[2] <= kMostYz && threads > 0 && threads <= most_threads;
 }
 
+// The parameters that an array of pointers has, each of 8 bytes.
+std::vector<uint64_t> ReadPointers(void* const* parameters, size_t count) {
+  std::vector<uint64_t> slots(count);
+  for (size_t i = 0; i < count; ++i) memcpy(&slots[i], parameters[i], sizeof(uint64_t));
+  return slots;
+}
+
 // The block of parameters that `extra` describes.
 bool ReadParameters(void** extra, std::vector<uint64_t>& slots) {
   const void* buffer = nullptr;
@@ -327,7 +334,7 @@ Result cuFuncSetAttribute(Function, FunctionAttribute which, int value) {
 
 Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                       unsigned block_x, unsigned block_y, unsigned block_z, unsigned, Stream stream,
-                      void**, void** extra) {
+                      void** parameters, void** extra) {
   const std::string what = function->key.substr(0, function->key.find('\n'));
   return Call("cuLaunchKernel", Need::kContext, what, [&](World& world) {
     const unsigned grid[] = {grid_x, grid_y, grid_z};
@@ -337,7 +344,9 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
     // A module belongs to the context that it was loaded in.
     if (function->context != ThisThread().contexts.back()) return kInvalidHandle;
     std::vector<uint64_t> slots;
-    if (!fake::ReadParameters(extra, slots) || slots.size() != function->entry->parameters) {
+    if (parameters != nullptr) {
+      slots = fake::ReadPointers(parameters, function->entry->parameters);
+    } else if (!fake::ReadParameters(extra, slots) || slots.size() != function->entry->parameters) {
       return kInvalidValue;
     }
     if (const int refused = world.Refuses(*function); refused != 0) {

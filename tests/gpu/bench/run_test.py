@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/gpu runs through on the stand-in driver, without torch: so that a run on a card, which is dear, does not end at a
+slip of the pen. What it measures means nothing here; what is right or wrong does."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+RUN = os.path.abspath("bench/gpu/run.py")
+sys.path.insert(0, os.path.dirname(RUN))
+import run
+
+# What guilty_compiler.py plants runs on a card alone; here the driver is told to do the same.
+SCRIPT = """
+l2_bytes 65536
+kernel FAULT=1 lost 0 700
+kernel FAULT=2 lost 0 716
+kernel FAULT=3 hang 0
+kernel FAULT=4 poke 2 20000
+kernel FAULT=5 link 218
+kernel FAULT=6 max_threads 32
+kernel FAULT=7 refuse 0 2
+"""
+
+
+def found(variable):
+    return os.path.abspath(os.environ[variable])
+
+
+class Run(unittest.TestCase):
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="phobos-test-", dir="/tmp")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        for name in ("twins", "dist/bin", "hidden"):
+            os.makedirs(self.path(name))
+        os.symlink(found("LAUNCH_ON_CARD"), self.path("dist/bin/launch_on_card"))
+        with open(self.path("script"), "w") as file:
+            file.write(SCRIPT)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def sections(self, *arguments):
+        """{section: {"outcome", "rows", ...}} of a run, and what it printed."""
+        environment = {
+            **os.environ, "HOME": self.folder, "TMPDIR": self.folder, "PHOBOS_DIST": self.path("dist"),
+            "PHOBOS_CUDA_LIBRARY": found("FAKE_CUDA"), "PHOBOS_NVML_LIBRARY": found("FAKE_NVML"),
+            "PHOBOS_FAKE_CUDA_SCRIPT": self.path("script"), "PHOBOS_FAKE_COMPILER": found("PHOBOS_COMPILER"),
+            "PHOBOS_FAKE_TWINS": self.path("twins"), "PHOBOS_COMPILER": found("FAKE_COMPILER"),
+            "PHOBOS_DAEMON": found("PHOBOS_DAEMON"), "PHOBOS_LIBRARY": found("PHOBOS_LIBRARY"),
+            "PHOBOS_GPU_BENCH_QUICK": "1",
+        }
+        done = subprocess.run([sys.executable, RUN, "--out", self.path("out"), *arguments], env=environment,
+                              capture_output=True, text=True, timeout=250)
+        with open(self.path("out/gpu.json")) as file:
+            sections = json.load(file)["sections"]
+        with open(self.path("out/gpu.log")) as file:
+            return sections, done.stdout + done.stderr + file.read()
+
+    def test_sections_run_through(self):
+        names = ("correct", "faults", "small", "tune", "launch", "regret")
+        sections, said = self.sections(*names)
+        self.assertEqual(list(sections), list(names), said)
+        for name, section in sections.items():
+            with self.subTest(name):
+                # 1: a limit of time was missed, which says nothing here.
+                self.assertIn(section["outcome"], ("ok", "ended with 1"), said)
+                self.assertNotIn("Traceback", said)
+                wrong = [row for row in section["rows"] if row["value"] == "no"]
+                self.assertEqual(wrong, [], said)
+        checks = {row["name"] for section in sections.values() for row in section["rows"] if row["value"] == "yes"}
+        for name in ("planted: infinite loop", "planted: one byte behind a tensor written", "i64: the sum is NumPy's at 3 sizes",
+                     "3 processes at once: one tune, one winner", "the second process tuned nothing",
+                     "C++ on device pointers: tunes, and the sum is right"):
+            self.assertIn(name, checks, said)
+        with open(self.path("out/gpu.md")) as file:
+            self.assertIn("| cold tune of the add, whole call |", file.read())
+
+    def test_a_fault_that_costs_no_variant_is_a_miss(self):
+        with open(self.path("script"), "w") as file:
+            file.write(SCRIPT.replace("kernel FAULT=7 refuse 0 2\n", ""))
+        sections, said = self.sections("faults")
+        missed = [row["name"] for row in sections["faults"]["rows"] if row["met"] is False]
+        self.assertEqual(missed, ["planted: no memory left on the card"], said)
+        self.assertEqual(sections["faults"]["outcome"], "ended with 1")
+
+
+def has_ended(pid, seconds=10):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+class OneSection(unittest.TestCase):
+
+    def run_program(self, text, seconds):
+        run.SECTIONS["own"] = ([sys.executable, "-c", text], seconds)
+        with tempfile.TemporaryFile("w+") as log:
+            section = run.run("own", seconds, log)
+            log.seek(0)
+            return section, log.read()
+
+    def test_one_that_hangs_is_ended_with_its_children(self):
+        program = ("import subprocess, time\n"
+                   "child = subprocess.Popen(['sleep', '600'])\nprint(child.pid, flush=True)\ntime.sleep(600)")
+        section, log = self.run_program(program, 3)
+        self.assertEqual(section["outcome"], "took longer than 3 s")
+        child = int(log.split("\n")[1])
+        self.assertTrue(has_ended(child), log)
+
+    def test_what_the_programs_of_tests_say_becomes_rows(self):
+        lines = ("FIGURE timer floor   1500.000 ns", "[       OK ] CardTest.Describes (3 ms)",
+                 "[  FAILED  ] CardTest.Slow (3 ms)", "ok   CuPy arrays", "       us_a_launch: 4.5", "skip JAX arrays",
+                 "FAIL torch: streams", "21 kernels, 246 launches, 0 outputs differ", "hand, 128-bit loads median  51.02 us, best  50.00 us")
+        section, _ = self.run_program("print('''" + "\n".join(lines) + "''')", 20)
+        rows = {row["name"]: (row["value"], row["met"]) for row in section["rows"]}
+        self.assertEqual(rows["timer floor"], (1500.0, None))
+        self.assertEqual(rows["CardTest.Describes"], ("ok", True))
+        self.assertEqual(rows["CardTest.Slow"], ("failed", False))
+        self.assertEqual(rows["CuPy arrays"], ("ok", True))
+        self.assertEqual(rows["JAX arrays"], ("skip", None))
+        self.assertEqual(rows["torch: streams"], ("fail", False))
+        self.assertTrue(rows["21 kernels, 246 launches, 0 outputs differ"][1])
+        self.assertEqual(rows["hand, 128-bit loads"], (51.02, None))
+        self.assertIn("us_a_launch: 4.5", [row["note"] for row in section["rows"]])
+        self.assertIn("| timer floor | 1500 ns |", run.table({}, {"own": section}))
+
+
+if __name__ == "__main__":
+    unittest.main()
