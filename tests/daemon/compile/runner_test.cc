@@ -182,9 +182,9 @@ TEST_F(RunnerTest, ADescriptionWhoseCompilerDiedIsTriedOnceMore) {
 }
 
 TEST_F(RunnerTest, WhatAKilledDaemonLeftInTheWorkFolderIsRemoved) {
-  std::filesystem::create_directories(folder_ + "/work/compile-left/deep");
+  std::filesystem::create_directories(std::filesystem::path(folder_) / "work/compile-left/deep");
   Start(absl::Seconds(60));
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/work/compile-left"));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(folder_) / "work/compile-left"));
   EXPECT_OK(Compile("# space 1"));
 }
 
