@@ -196,6 +196,11 @@ absl::StatusOr<Read> ReadFlags(int argc, const char* const* argv, Command& comma
     return Read{.words = {wants_help ? "help" : "version"}};
   }
   for (int i = optind; i < argc; ++i) read.words.push_back(arguments[i]);
+  if (read.words.empty() && argc > 1) {
+    return absl::InvalidArgumentError(
+        "flags, but no command; there are: status, results list, results show DIGEST (a flag's "
+        "value may be the word meant as one; phobosctl --help says more)");
+  }
   return read;
 }
 

@@ -38,6 +38,12 @@ absl::Status OurStatus(const grpc::Status& status) {
     message = absl::StrCat("the daemon answers ", absl::StatusCodeToString(code));
   const StatusOr<std::optional<ErrorDetail>> detail =
       stub::DecodeErrorDetail(status.error_details());
+  // Without one they are gRPC's own words, of how a connection ended.
+  if (code == absl::StatusCode::kUnavailable && detail.ok() && !detail->has_value()) {
+    return absl::Status(
+        code, absl::StrCat("the connection to the daemon was lost (", message,
+                           "): it ended, or this user has too many connections; try again"));
+  }
   if (detail.ok() && detail->has_value() && !(*detail)->remedy.empty()) {
     absl::StrAppend(&message, "; ", (*detail)->remedy);
   }

@@ -26,6 +26,7 @@ TEST(Parse, Verbs) {
   EXPECT_EQ(ParseWords({})->verb, Verb::kHelp);
   EXPECT_EQ(ParseWords({"--help"})->verb, Verb::kHelp);
   EXPECT_EQ(ParseWords({"results", "list", "--help"})->verb, Verb::kHelp);
+  ExpectError({"--socket", "status"}, "no command");
   EXPECT_EQ(ParseWords({"--version"})->verb, Verb::kVersion);
   EXPECT_EQ(ParseWords({"status"})->verb, Verb::kStatus);
   EXPECT_EQ(ParseWords({"results", "list"})->verb, Verb::kResultsList);
