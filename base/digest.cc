@@ -80,4 +80,9 @@ std::string Sha256Hex(std::string_view bytes) {
   return hex;
 }
 
+bool IsSha256Hex(std::string_view text) {
+  return text.size() == kSha256Digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace phobos

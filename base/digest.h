@@ -8,6 +8,7 @@
 #define PHOBOS_BASE_DIGEST_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ std::array<uint8_t, 32> Sha256(std::string_view bytes);
 // The same as 64 lower-case hexadecimal digits, the form in which digests are stored, sent and
 // shown.
 std::string Sha256Hex(std::string_view bytes);
+inline constexpr size_t kSha256Digits = 64;
+
+// Whether the text has that form.
+bool IsSha256Hex(std::string_view text);
 
 }  // namespace phobos
 

@@ -30,15 +30,11 @@ constexpr auto kAbandonedAfter = std::chrono::hours(1);
 
 // A digest and an extension become a file name, and both come from outside.
 absl::Status CheckName(std::string_view digest, std::string_view extension) {
-  const bool hexadecimal =
-      digest.size() == 64 && absl::c_all_of(digest, [](char c) {
-        return absl::ascii_isdigit(static_cast<unsigned char>(c)) || (c >= 'a' && c <= 'f');
-      });
   const bool plain =
       !extension.empty() && extension.size() <= 16 && absl::c_all_of(extension, [](char c) {
         return absl::ascii_isalnum(static_cast<unsigned char>(c));
       });
-  if (hexadecimal && plain) return absl::OkStatus();
+  if (IsSha256Hex(digest) && plain) return absl::OkStatus();
   return absl::InvalidArgumentError(
       Concat("\"", digest.substr(0, 80), ".", extension.substr(0, 80),
              "\" names no artifact; it is 64 lower-case hexadecimal digits, a dot, and "

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "daemon/engine/key.h"
 #include "daemon/error/error.h"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr int kDefaultPage = 100;
 constexpr int kLargestPage = 1000;
-constexpr size_t kDigestDigits = 64;
 constexpr size_t kLeastPrefix = 4;
 constexpr int kNearestShown = 5;
 
@@ -177,7 +177,7 @@ absl::StatusOr<tuner::v1::ListResultsResponse> ListResults(
 absl::StatusOr<tuner::v1::Result> GetResult(Chips& chips,
                                             const tuner::v1::GetResultRequest& request) {
   const std::string& prefix = request.key_digest();
-  if (prefix.size() < kLeastPrefix || prefix.size() > kDigestDigits) {
+  if (prefix.size() < kLeastPrefix || prefix.size() > kSha256Digits) {
     return BadArgument("key_digest needs 4 to 64 digits");
   }
   ASSIGN_OR_RETURN(const std::vector<Candidate> keys, KeysLike(chips, prefix, 2));

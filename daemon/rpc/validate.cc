@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/digest.h"
 #include "base/status_macros.h"
 #include "daemon/error/error.h"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr size_t kMostSource = 1 << 20;
 constexpr size_t kLongestName = 1024;
 constexpr size_t kLongestFileName = 4096;
-constexpr size_t kDigestDigits = 64;
 // Extents, scalars, tensors of one kernel, and variants of one space by language's limits, with
 // room.
 constexpr int kMostOfAKind = 1024;
@@ -29,12 +29,6 @@ absl::Status BadArgument(const std::string& message, const std::string& remedy) 
 
 absl::Status TooMuch(const std::string& message) {
   return error::Make(absl::StatusCode::kResourceExhausted, tuner::v1::ERROR_REASON_LIMIT, message);
-}
-
-bool IsDigest(const std::string& text) {
-  return text.size() == kDigestDigits && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
 }
 
 // A name that can also be part of a file's.
@@ -81,7 +75,7 @@ absl::Status CheckOpen(const tuner::v1::Open& open) {
 }  // namespace
 
 absl::Status Check(const tuner::v1::KernelRef& ref) {
-  if (!IsDigest(ref.text_digest())) {
+  if (!IsSha256Hex(ref.text_digest())) {
     return BadArgument("text_digest is no digest",
                        "send the text's SHA-256 as 64 lower-case hex digits");
   }
@@ -107,7 +101,7 @@ absl::Status Check(const tuner::v1::LookupRequest& request) {
 absl::Status Check(const tuner::v1::CompileRequest& request) { return Check(request.kernel()); }
 
 absl::Status Check(const tuner::v1::GetArtifactRequest& request) {
-  if (!IsDigest(request.digest()))
+  if (!IsSha256Hex(request.digest()))
     return BadArgument("digest is no digest", "send LaunchPlan.artifact.digest");
   if (!IsPlainName(request.chip()))
     return BadArgument("chip is no chip's name", "send LaunchPlan.chip");

@@ -20,5 +20,16 @@ TEST(Digest, KnownAnswers) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(Digest, ItsFormIsKnown) {
+  const std::string digest = Sha256Hex("abc");
+  EXPECT_TRUE(IsSha256Hex(digest));
+  EXPECT_FALSE(IsSha256Hex(digest + "0"));
+  EXPECT_FALSE(IsSha256Hex(digest.substr(1)));
+  EXPECT_FALSE(IsSha256Hex("g" + digest.substr(1)));
+  EXPECT_FALSE(IsSha256Hex("A" + digest.substr(1)));
+  EXPECT_FALSE(IsSha256Hex(std::string(64, '\0')));
+  EXPECT_FALSE(IsSha256Hex(""));
+}
+
 }  // namespace
 }  // namespace phobos

@@ -28,11 +28,6 @@ int64_t Between(absl::Time from, absl::Time to) {
   return std::max<int64_t>(0, absl::ToInt64Nanoseconds(to - from));
 }
 
-absl::Status OutOfTurn(const char* step, const char* remedy) {
-  return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
-                     absl::StrCat(step, " came out of turn"), remedy);
-}
-
 tuner::v1::TuneEvent ProgressEvent(const tuner::v1::Progress& progress) {
   tuner::v1::TuneEvent event;
   *event.mutable_progress() = progress;
@@ -40,6 +35,11 @@ tuner::v1::TuneEvent ProgressEvent(const tuner::v1::Progress& progress) {
 }
 
 }  // namespace
+
+absl::Status OutOfTurn(const char* step, const char* remedy) {
+  return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
+                     absl::StrCat(step, " came out of turn"), remedy);
+}
 
 Job::Job(Subject subject, process::SegmentPool& segments, int64_t copy_limit, absl::Time now)
     : subject_(std::move(subject)), segments_(segments), copy_limit_(copy_limit), opened_(now) {

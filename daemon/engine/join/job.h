@@ -31,6 +31,9 @@
 
 namespace phobos::engine {
 
+// The error for a step of the stream that comes when another is due.
+absl::Status OutOfTurn(const char* step, const char* remedy);
+
 // Who asks.
 using Caller = process::SegmentOwner;
 

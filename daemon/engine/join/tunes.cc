@@ -31,12 +31,6 @@ std::string RunName() {
   return absl::StrFormat("%06x", absl::Uniform<uint32_t>(random, 0, 1 << 24));
 }
 
-absl::Status OutOfTurn() {
-  return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
-                     "a step of the tune came out of turn",
-                     "send Open, then Args and Expected after Lead");
-}
-
 absl::Status Stopping() { return absl::UnavailableError("the daemon is stopping; connect again"); }
 
 bool IsMadeThisWay(const tuner::v1::Result& result, const Subject& subject) {
@@ -114,12 +108,14 @@ void Tunes::Step(uint64_t stream, const tuner::v1::TuneRequest& request) {
   if (found == streams_.end()) return;
   switch (found->second.state) {
     case Stream::State::kNew:
-      if (!request.has_open()) return End(stream, OutOfTurn());
+      if (!request.has_open()) {
+        return End(stream, OutOfTurn("a step of the tune", "send Open first"));
+      }
       found->second.state = Stream::State::kOpening;
       opening_.Add([this, stream, open = request.open()] { DoOpen(stream, open); });
       return;
     case Stream::State::kOpening:
-      return End(stream, OutOfTurn());
+      return End(stream, OutOfTurn("a step of the tune", "wait for the answer to Open"));
     case Stream::State::kJoined:
       return StepOfJob(stream, found->second.job, request);
     case Stream::State::kOver:
@@ -140,7 +136,8 @@ void Tunes::StepOfJob(uint64_t stream, const JobPtr& job, const tuner::v1::TuneR
     case tuner::v1::TuneRequest::STEP_NOT_SET:
       break;
   }
-  Do(job, job->Refuse(stream, OutOfTurn(), now));
+  Do(job, job->Refuse(stream, OutOfTurn("a step of the tune", "send Args and Expected, after Lead"),
+                      now));
 }
 
 void Tunes::Refuse(uint64_t stream, const absl::Status& status) {
