@@ -130,6 +130,7 @@ absl::Status CardStream::Launch(const cuda::CudaKernel& kernel, absl::Span<const
   cuda::Result result = call_.record_event(start, stream_);
   if (result != cuda::kSuccess) return Lost("cuEventRecord", result);
   result = kernel.Launch(slots.data(), slots.size(), grid, stream_);
+  if (result != cuda::kSuccess) Release();  // nobody may wait for what is behind the gate
   if (result == cuda::kOutOfMemory || result == cuda::kLaunchOutOfResources) {
     return FromLaunch(driver_->Error("cuLaunchKernel", result));
   }
@@ -144,6 +145,7 @@ absl::Status CardStream::Launch(const cuda::CudaKernel& kernel, absl::Span<const
 }
 
 absl::StatusOr<Batch> CardStream::Finish(absl::FunctionRef<void(size_t)> runs) {
+  const bool was_held = state_ == State::kHeld;
   Release();
   const int64_t start = NowNs();
   size_t told = launches_;  // none
@@ -158,7 +160,9 @@ absl::StatusOr<Batch> CardStream::Finish(absl::FunctionRef<void(size_t)> runs) {
     if (result == cuda::kNotReady && NowNs() - start > kLookNs) nanosleep(&kSleep, nullptr);
   } while (result == cuda::kNotReady);
   if (result != cuda::kSuccess) return Lost("cuStreamQuery", result);
+  const int64_t waited = NowNs() - start;
   absl::StatusOr<Batch> batch = ReadEvents();
+  if (batch.ok() && was_held) batch->late_ns = waited - batch->span_ns;
   launches_ = 0;
   words_[1].value.store(0, std::memory_order_release);
   state_ = State::kIdle;

@@ -32,6 +32,8 @@ namespace phobos::device {
 struct Batch {
   std::vector<int64_t> samples_ns;  // one a launch, in order
   int64_t span_ns = 0;              // from the first one's start to the last one's end
+  // What the host waited beside that, from letting the batch go; 0: it had been let go before.
+  int64_t late_ns = 0;
 };
 
 class CardStream {

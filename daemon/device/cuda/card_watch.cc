@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -10,7 +12,7 @@ namespace phobos::device {
 namespace {
 
 constexpr int64_t kAskEveryNs = 5'000'000;
-constexpr int64_t kAskUsesEveryNs = 50'000'000;
+constexpr int64_t kAskUsesEveryNs = 100'000'000;  // each takes a millisecond and a half
 // What a sampling period says is taken to hold for as long as one lasts.
 constexpr int64_t kUseLastsNs = 500'000'000;
 // A desktop's own drawing is below.
@@ -19,6 +21,10 @@ constexpr unsigned kLeastPercent = 5;
 // small batches vary by more.
 constexpr double kMostRatio = 1.5;
 constexpr int64_t kSlackNs = 100'000;
+// The same while NVML says that another process has used the card.
+constexpr double kMostSuspectedRatio = 1.1;
+constexpr int64_t kSuspectedSlackNs = 20'000;
+constexpr int64_t kMostLateNs = 300'000;
 
 int64_t ClockNs(clockid_t clock) {
   timespec now = {};
@@ -53,23 +59,31 @@ void CardWatch::AskNvml() {
   }
 }
 
-std::string CardWatch::Look(size_t launches, size_t flushes, int64_t span_ns) {
+std::string CardWatch::Delay(const Ran& ran, bool is_suspected) {
+  const auto milliseconds = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  int64_t& fastest =
+      fastest_ns_.try_emplace({ran.launches, ran.flushes}, ran.span_ns).first->second;
+  fastest = std::min(fastest, ran.span_ns);
+  const double most = is_suspected ? kMostSuspectedRatio : kMostRatio;
+  const int64_t slack = is_suspected ? kSuspectedSlackNs : kSlackNs;
+  if (static_cast<double>(ran.span_ns - slack) > most * static_cast<double>(fastest)) {
+    return absl::StrFormat("the card took %.2f ms for what it did in %.2f ms before",
+                           milliseconds(ran.span_ns), milliseconds(fastest));
+  }
+  if (is_suspected && ran.late_ns > kMostLateNs) {
+    return absl::StrFormat("the card was had %.2f ms late", milliseconds(ran.late_ns));
+  }
+  return "";
+}
+
+std::string CardWatch::Look(const Ran& ran) {
   AskNvml();
-  std::string found;
-  const auto add = [&](const std::string& text) {
-    absl::StrAppend(&found, found.empty() ? "" : "; ", text);
-  };
-  if (!state_.throttling().empty()) {
-    add(absl::StrCat("clocks held down by ", state_.throttling()));
-  }
-  if (clock_() < used_until_ns_) add(use_);
-  int64_t& fastest = fastest_ns_.try_emplace({launches, flushes}, span_ns).first->second;
-  fastest = std::min(fastest, span_ns);
-  if (static_cast<double>(span_ns) > kMostRatio * static_cast<double>(fastest) + kSlackNs) {
-    add(absl::StrFormat("the card took %.2f ms for what it did in %.2f ms before",
-                        static_cast<double>(span_ns) / 1e6, static_cast<double>(fastest) / 1e6));
-  }
-  return found;
+  const bool is_suspected = clock_() < used_until_ns_;
+  std::string found = Delay(ran, is_suspected);
+  if (!found.empty() && is_suspected) absl::StrAppend(&found, "; ", use_);
+  if (state_.throttling().empty()) return found;
+  return absl::StrCat("clocks held down by ", state_.throttling(), found.empty() ? "" : "; ",
+                      found);
 }
 
 }  // namespace phobos::device

@@ -2,10 +2,13 @@
 //
 // CardWatch: whether something else had the card, or held its clocks down, while a batch of
 // launches ran. Two witnesses: NVML, whose answers are some tenths of a second old, and the batch
-// itself, which takes a multiple of its time when the card is shared out in slices. One thread.
+// itself, which takes a multiple of its time when the card is shared out in slices, or has to wait
+// for its slice. That NVML saw another process's work is not enough: it may be the caller's own,
+// from before it asked. But then less of a delay is taken for one. One thread.
 #ifndef PHOBOS_DAEMON_DEVICE_CUDA_CARD_WATCH_H_
 #define PHOBOS_DAEMON_DEVICE_CUDA_CARD_WATCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +21,14 @@
 
 namespace phobos::device {
 
+// A batch of so many launches and flushes that is over.
+struct Ran {
+  size_t launches = 0;
+  size_t flushes = 0;
+  int64_t span_ns = 0;  // what it took the card
+  int64_t late_ns = 0;  // what the host waited for it beside that; 0: not known
+};
+
 class CardWatch {
  public:
   // `nvml`: null where there is none. `own_process`: this process as NVML numbers it; nullopt: not
@@ -28,16 +39,17 @@ class CardWatch {
   // Another job begins: its batches are compared with each other only.
   void Reset();
 
-  // What disturbed a batch of so many launches and flushes that took the card so long; empty:
-  // nothing seen. NVML is asked at most every few milliseconds, for uses less often, and what it
-  // said holds between.
-  std::string Look(size_t launches, size_t flushes, int64_t span_ns);
+  // What disturbed a batch; empty: nothing seen. NVML is asked at most every few milliseconds, for
+  // uses less often, and what it said holds between.
+  std::string Look(const Ran& ran);
 
   // The card as NVML told in the last Look.
   const tuner::v1::CardState& state() const { return state_; }
 
  private:
   void AskNvml();
+  // What the batch itself shows.
+  std::string Delay(const Ran& ran, bool is_suspected);
 
   const std::unique_ptr<Nvml> nvml_;
   const std::optional<unsigned> own_process_;

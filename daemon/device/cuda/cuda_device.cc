@@ -258,7 +258,8 @@ class CudaDevice : public Device {
     outcome.now_ns = MonotonicNs();
     const size_t flushes = std::exchange(flushes_, 0);
     if (batch.samples_ns.empty()) return outcome;
-    outcome.disturbance = parts_.watch->Look(batch.samples_ns.size(), flushes, batch.span_ns);
+    outcome.disturbance =
+        parts_.watch->Look({batch.samples_ns.size(), flushes, batch.span_ns, batch.late_ns});
     outcome.disturbed = !outcome.disturbance.empty();
     outcome.state = parts_.watch->state();
     outcome.samples_ns = std::move(batch.samples_ns);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What counts as a disturbance, and what NVML is asked for it.
+#include "daemon/device/cuda/card_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace phobos::device {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr unsigned kOwn = 7;
+constexpr int64_t kMillisecond = 1'000'000;
+
+int64_t now_ns = 0;
+int64_t Now() { return now_ns; }
+
+// Says each time that `process` used half of the card.
+class OneUser : public Nvml {
+ public:
+  OneUser(unsigned process, int* asked) : process_(process), asked_(asked) {}
+  std::string Driver() override { return ""; }
+  tuner::v1::CardState Read() override { return {}; }
+  std::vector<unsigned> Processes() override { return {}; }
+  std::vector<CardUse> NewUses(int64_t) override {
+    ++*asked_;
+    return {{process_, 50}};
+  }
+
+ private:
+  const unsigned process_;
+  int* const asked_;
+};
+
+struct Watched {
+  int asked = 0;
+  CardWatch watch;
+
+  explicit Watched(unsigned user) : watch(std::make_unique<OneUser>(user, &asked), kOwn, &Now) {}
+  std::string Look(int64_t span_ns, int64_t late_ns = 0) {
+    now_ns += kMillisecond;
+    return watch.Look({5, 5, span_ns, late_ns});
+  }
+};
+
+TEST(CardWatchTest, WhatTheCallerDidBeforeDisturbsNoRound) {
+  Watched watched(/*user=*/1);
+  for (int i = 0; i < 60; ++i) EXPECT_THAT(watched.Look(kMillisecond, 50'000), IsEmpty());
+  EXPECT_EQ(watched.asked, 1);
+}
+
+TEST(CardWatchTest, AnotherProcessShowsInWhatARoundTakes) {
+  Watched watched(/*user=*/1);
+  EXPECT_THAT(watched.Look(kMillisecond), IsEmpty());
+  EXPECT_THAT(watched.Look(1'115'000), IsEmpty());
+  EXPECT_THAT(watched.Look(1'200'000), AllOf(HasSubstr("1.20 ms"), HasSubstr("process 1 used 50")));
+  EXPECT_THAT(watched.Look(kMillisecond, 400'000),
+              AllOf(HasSubstr("0.40 ms late"), HasSubstr("process 1 used 50")));
+}
+
+TEST(CardWatchTest, AloneOnlyAMultipleIsADisturbance) {
+  Watched watched(/*user=*/kOwn);
+  EXPECT_THAT(watched.Look(kMillisecond), IsEmpty());
+  EXPECT_THAT(watched.Look(1'590'000, 400'000), IsEmpty());
+  EXPECT_THAT(watched.Look(1'610'000), HasSubstr("1.61 ms"));
+  watched.watch.Reset();
+  EXPECT_THAT(watched.Look(2 * kMillisecond), IsEmpty());
+}
+
+}  // namespace
+}  // namespace phobos::device
