@@ -7,6 +7,7 @@
 #ifndef PHOBOS_CLIENT_CPP_KERNEL_H_
 #define PHOBOS_CLIENT_CPP_KERNEL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -140,7 +141,10 @@ class Kernel {
   }
 
   // What plans are made from, for all that is not here.
-  PlanSource& plans() { return *plans_; }
+  PlanSource& plans() {
+    last_.store(nullptr);  // it may get another winner there
+    return *plans_;
+  }
 
  private:
   Kernel(std::shared_ptr<PlanSource> plans, KernelOptions options)
@@ -151,6 +155,15 @@ class Kernel {
     std::vector<int64_t> extents;
     std::vector<uint64_t> values;
   };
+  // What the last launch took: the next one with the same extents asks for nothing.
+  struct Last {
+    Description description;
+    std::vector<int64_t> extents;
+    std::shared_ptr<const Plan> plan;  // of a winner
+  };
+  static StatusOr<Plan::Outcome> LaunchPlan(const Plan& plan, const Description& description,
+                                            const Bound& bound, const GridFunction& grid,
+                                            void* stream);
   static StatusOr<Bound> Bind(const KernelDescription& description,
                               std::span<const Argument> arguments);
   StatusOr<TuneRequest> RequestFor(const Description& description, const Bound& bound,
@@ -160,6 +173,7 @@ class Kernel {
 
   const std::shared_ptr<PlanSource> plans_;
   const KernelOptions options_;
+  std::atomic<std::shared_ptr<const Last>> last_;
 };
 
 }  // namespace phobos
