@@ -26,6 +26,10 @@ Tolerance ToleranceFor(DType dtype, const TuneOptions& options);
 bool IsAccepted(DType dtype, const void* got, const void* want, int64_t count,
                 const Tolerance& tolerance);
 
+// The same of the first `compared` elements of `got`, as parts of the whole.
+bool IsBeginningAccepted(DType dtype, const void* got, int64_t compared, const void* want,
+                         int64_t count, const Tolerance& tolerance);
+
 // Fills `out` with elements of which each differs from that of `want`, by far.
 void FillWithWrong(DType dtype, const void* want, int64_t count, void* out);
 

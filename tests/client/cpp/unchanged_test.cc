@@ -123,5 +123,17 @@ TEST(Number, ScalarsByTheirBits) {
   EXPECT_EQ(std::get<double>(ScalarNumber(DType::kF16, 0x3c00)), 1.0);
 }
 
+TEST(UnchangedTest, TheBeginningIsJudgedAsAPartOfTheWhole) {
+  // The mean of the whole makes room for what is small beside it.
+  const std::vector<float> want = {0, 0, 1e6f, 1e6f};
+  const std::vector<float> near = {0.1f, 0}, far = {100, 0};
+  const Tolerance tolerance = ToleranceFor(DType::kF32, {});
+  EXPECT_TRUE(IsBeginningAccepted(DType::kF32, near.data(), 2, want.data(), 4, tolerance));
+  EXPECT_FALSE(IsBeginningAccepted(DType::kF32, near.data(), 2, want.data(), 2, tolerance));
+  EXPECT_FALSE(IsBeginningAccepted(DType::kF32, far.data(), 2, want.data(), 4, tolerance));
+  const std::vector<int32_t> whole = {1, 2, 3};
+  EXPECT_TRUE(IsBeginningAccepted(DType::kI32, whole.data(), 2, whole.data(), 3, tolerance));
+}
+
 }  // namespace
 }  // namespace phobos
