@@ -132,7 +132,8 @@ Status Kernel::Launch(std::span<const Argument> arguments, const GridFunction& g
     const StatusOr<Plan::Outcome> outcome = LaunchPlan(*plan, *description, *bound, grid, stream);
     if (!outcome.ok()) return outcome.status();
     if (*outcome != Plan::Outcome::kLaunched) continue;
-    if (plan->facts().origin == Plan::Origin::kWinner) {
+    // First choices of a kernel that has a reference are to be replaced by a tune.
+    if (plan->facts().origin == Plan::Origin::kWinner || !options_.reference) {
       last_.store(std::make_shared<const Last>(Last{*description, bound->extents, plan}));
     }
     return Status();

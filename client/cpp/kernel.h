@@ -159,7 +159,7 @@ class Kernel {
   struct Last {
     Description description;
     std::vector<int64_t> extents;
-    std::shared_ptr<const Plan> plan;  // of a winner
+    std::shared_ptr<const Plan> plan;
   };
   static StatusOr<Plan::Outcome> LaunchPlan(const Plan& plan, const Description& description,
                                             const Bound& bound, const GridFunction& grid,
