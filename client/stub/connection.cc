@@ -330,7 +330,7 @@ class Session {
                             uint32_t* flags, nghttp2_data_source* source, void*) {
     Stream& stream = *static_cast<Stream*>(source->ptr);
     const size_t count = std::min(size, stream.output.size() - stream.sent);
-    memcpy(buffer, stream.output.data() + stream.sent, count);
+    std::copy_n(stream.output.data() + stream.sent, count, buffer);
     stream.sent += count;
     if (stream.sent == stream.output.size() && stream.output_ends) {
       *flags |= NGHTTP2_DATA_FLAG_EOF;

@@ -122,11 +122,11 @@ class ExprPrinter {
       Append(&out, out.empty() ? "" : ", ", At(*element, Precedence::kLoosest));
     return out;
   }
-  std::string Enclosed(std::string text, int own, int minimum) const {
+  std::string Enclosed(const std::string& text, int own, int minimum) const {
     return all_parentheses_ || own < minimum ? Concat("(", text, ")") : text;
   }
   // 1.real would be read as a float.
-  std::string Number(std::string text, int minimum) const {
+  std::string Number(const std::string& text, int minimum) const {
     return minimum == Precedence::kTightest ? Concat("(", text, ")") : text;
   }
 

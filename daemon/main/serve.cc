@@ -166,8 +166,8 @@ absl::StatusOr<House> Build(const options::Options& options, Ground& ground) {
   if (ground.lock != nullptr) {
     absl::StatusOr<std::unique_ptr<engine::Engine>> engine =
         AssembleEngine(options, ground.cache.path, *house.segments);
-    if (engine.ok()) house.engine = *std::move(engine);
     house.failure = engine.status();
+    if (engine.ok()) house.engine = *std::move(engine);
     facts.failure = std::string(house.failure.message());
     if (!ground.is_activated) RETURN_IF_ERROR(house.failure);
   }

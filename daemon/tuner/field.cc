@@ -162,7 +162,7 @@ absl::StatusOr<bool> Field::Prepare() {
 absl::Status Field::Load(int variant) {
   Entry& entry = entries_[static_cast<size_t>(variant)];
   const absl::StatusOr<worker::LoadOutcome> outcome = worker_.Load(entry.setup);
-  const absl::Status loaded = outcome.status();
+  const absl::Status& loaded = outcome.status();
   entry.is_loaded = loaded.ok();
   const std::string reason =
       absl::StrCat("its artifact cannot be loaded: ", std::string(loaded.message()));

@@ -183,17 +183,19 @@ class Runner {
     for (int64_t i = 0; i < op.type.elements(); ++i) {
       if (mask != ir::kNoValue && values_[mask][i] == 0) continue;
       bool inside = true;
+      bool is_number = true;  // past the largest int64 nothing is inside
       int64_t rest = i;
       for (size_t d = element.size(); d-- > 0;) {
         const ir::Subscript& s = op.subscripts[d];
         element[d] = Scalar(s.position);
         if (s.kind == ir::Subscript::Kind::kSlice) {
-          element[d] += rest % s.length;
+          is_number =
+              is_number && !__builtin_add_overflow(element[d], rest % s.length, &element[d]);
           rest /= s.length;
         }
         const ir::Dim& dim = param.dims[d];
         const int64_t extent = dim.extent >= 0 ? launch_.extents[dim.extent] : dim.literal;
-        inside = inside && element[d] >= 0 && element[d] < extent;
+        inside = inside && is_number && element[d] >= 0 && element[d] < extent;
       }
       if (inside && !on_touch_(op, element)) {
         stopped_ = true;

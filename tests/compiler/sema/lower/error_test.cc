@@ -27,7 +27,7 @@ const char kParameters[] =
 
 // The text under the caret line, from the first caret on.
 std::string UnderCaret(const std::string& message) {
-  const size_t caret = message.find_first_of('^', message.find("\n"));
+  const size_t caret = message.find_first_of('^', message.find('\n'));
   if (caret == std::string::npos) return "";
   const size_t caret_line = message.rfind('\n', caret) + 1;
   const size_t source_line = message.rfind('\n', caret_line - 2) + 1;

@@ -14,7 +14,6 @@ namespace phobos::worker {
 namespace {
 
 using compiler::v1::DType;
-using ::testing::HasSubstr;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
