@@ -146,6 +146,11 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
     };
   }
   callbacks.reference_only_reads = request.reference_only_reads != 0;
+  if (request.memory != nullptr) {
+    callbacks.memory = [user, function = request.memory](size_t parameter, int64_t bytes) {
+      return function(user, static_cast<int32_t>(parameter), static_cast<size_t>(bytes));
+    };
+  }
   if (request.progress != nullptr) {
     callbacks.progress = [user, function = request.progress](const phobos::TuneProgress& now) {
       const bool is_known = now.progress.phase != phobos::stub::Phase::kUnspecified;

@@ -209,6 +209,12 @@ typedef struct phobos_progress {
 // new. Not 0 cancels: the call gives PHOBOS_CANCELLED. The struct lives for the call.
 typedef int (*phobos_progress_function)(void* user, const phobos_progress* progress);
 
+// Where the reference's copy of a tensor shall be, by the parameter's index: `bytes` of memory,
+// aligned to 64, left alone by its owner until the reference returned or the call that tunes ended.
+// Asked only where the daemon takes the tensor from the card itself, and anew for each call of the
+// reference. NULL: the library's own memory, which ends with the reference's call.
+typedef void* (*phobos_memory_function)(void* user, int32_t parameter, size_t bytes);
+
 typedef struct phobos_tune_request {
   size_t struct_bytes;
   const int64_t* extents;  // values of the description's extents, in its order
@@ -234,6 +240,7 @@ typedef struct phobos_tune_request {
   // Of a GPU: the CUstream on which the arguments were written, which is waited for. NULL: the
   // default one.
   void* stream;
+  phobos_memory_function memory;  // NULL: none
 } phobos_tune_request;
 
 // Tunes; or takes the current Result where it was made with the same options; or joins the tune of

@@ -55,6 +55,10 @@ struct TuneCallbacks {
   // The reference leaves the arguments' copies as they are: it works beside the daemon that takes
   // its own from them, not after it.
   bool reference_only_reads = false;
+  // Where the reference's copy of a tensor that the daemon takes from the card itself shall be:
+  // `bytes` of memory, aligned to 64, the caller's until the reference returned, or was not called.
+  // Null: the tune's own. Asked anew for each call of the reference. May be empty.
+  std::function<void*(size_t parameter, int64_t bytes)> memory;
   // Called at least every 200 ms but while the reference runs. True: cancel. May be empty.
   std::function<bool(const TuneProgress& progress)> progress;
 };

@@ -74,14 +74,14 @@ double RootMeanSquare(const void* want, int64_t count) {
 }
 
 template <typename Float>
-bool IsAcceptedFloat(const void* got, int64_t compared, const void* want, int64_t count,
-                     const Tolerance& tolerance) {
+bool IsAcceptedFloat(const void* got, const void* want, int64_t count, const Tolerance& tolerance,
+                     const Part& part) {
   using Bits = typename Float::Bits;
   // The mean is wanted only where an element does not match by its own size; mostly the first one
   // tells.
   double rms = -1;
-  for (int64_t i = 0; i < compared; ++i) {
-    const Bits got_bits = Load<Bits>(got, i), want_bits = Load<Bits>(want, i);
+  for (int64_t i = 0; i < part.count; ++i) {
+    const Bits got_bits = Load<Bits>(got, i), want_bits = Load<Bits>(want, part.begin + i);
     if (got_bits == want_bits) continue;
     const double g = Float::Read(got_bits), w = Float::Read(want_bits);
     if (std::isnan(g) && std::isnan(w)) continue;
@@ -133,24 +133,20 @@ Tolerance ToleranceFor(DType dtype, const TuneOptions& options) {
 }
 
 bool IsAccepted(DType dtype, const void* got, const void* want, int64_t count,
-                const Tolerance& tolerance) {
-  return IsBeginningAccepted(dtype, got, count, want, count, tolerance);
-}
-
-bool IsBeginningAccepted(DType dtype, const void* got, int64_t compared, const void* want,
-                         int64_t count, const Tolerance& tolerance) {
-  if (compared == 0) return true;
+                const Tolerance& tolerance, const Part& part) {
+  if (part.count == 0) return true;
   switch (dtype) {
     case DType::kF16:
-      return IsAcceptedFloat<F16>(got, compared, want, count, tolerance);
+      return IsAcceptedFloat<F16>(got, want, count, tolerance, part);
     case DType::kBF16:
-      return IsAcceptedFloat<BF16>(got, compared, want, count, tolerance);
+      return IsAcceptedFloat<BF16>(got, want, count, tolerance, part);
     case DType::kF32:
-      return IsAcceptedFloat<F32>(got, compared, want, count, tolerance);
+      return IsAcceptedFloat<F32>(got, want, count, tolerance, part);
     case DType::kF64:
-      return IsAcceptedFloat<F64>(got, compared, want, count, tolerance);
+      return IsAcceptedFloat<F64>(got, want, count, tolerance, part);
     default:
-      return memcmp(got, want, static_cast<size_t>(compared * ElementBytes(dtype))) == 0;
+      return memcmp(got, static_cast<const char*>(want) + part.begin * ElementBytes(dtype),
+                    static_cast<size_t>(part.count * ElementBytes(dtype))) == 0;
   }
 }
 

@@ -22,13 +22,16 @@ struct Tolerance {
 // The type's own, widened by what the options ask for.
 Tolerance ToleranceFor(DType dtype, const TuneOptions& options);
 
-// Whether the check of the tuner would take `got` for `want`: two tensors of `count` elements.
-bool IsAccepted(DType dtype, const void* got, const void* want, int64_t count,
-                const Tolerance& tolerance);
+// Elements of a tensor.
+struct Part {
+  int64_t begin = 0;
+  int64_t count = 0;
+};
 
-// The same of the first `compared` elements of `got`, as parts of the whole.
-bool IsBeginningAccepted(DType dtype, const void* got, int64_t compared, const void* want,
-                         int64_t count, const Tolerance& tolerance);
+// Whether the check of the tuner would take `got`, which is one part of a tensor, for that part of
+// `want`, which is the whole one, of `count` elements.
+bool IsAccepted(DType dtype, const void* got, const void* want, int64_t count,
+                const Tolerance& tolerance, const Part& part);
 
 // Fills `out` with elements of which each differs from that of `want`, by far.
 void FillWithWrong(DType dtype, const void* want, int64_t count, void* out);

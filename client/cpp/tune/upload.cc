@@ -13,12 +13,12 @@
 namespace phobos {
 namespace {
 
-// Of a tensor that is looked at before the whole of it is; a multiple of every element's size.
-constexpr int64_t kGlanceBytes = int64_t{64} << 10;
-
 Status BadPlan(const std::string& what) {
   return Status(Code::kInternal, "the daemon's plan of its shared memory is wrong: " + what);
 }
+
+// Bytes of a tensor that are looked at before all of it.
+constexpr int64_t kFirstLook = int64_t{1} << 18;
 
 Status Cancelled() { return Status(Code::kCancelled, "the caller cancelled"); }
 
@@ -38,6 +38,7 @@ StatusOr<std::unique_ptr<Upload>> Upload::Begin(const TuneSpec& spec, stub::Segm
 }
 
 Upload::~Upload() {
+  ahead_ = nullptr;
   for (size_t i = 0; i < bases_.size(); ++i) segments_.Done(lead_.segments[i].segment);
 }
 
@@ -75,11 +76,11 @@ Status Upload::PlaceTensors() {
       return BadPlan(parameters[i].name + " does not fit");
     }
     places_[i].request = &*request;
-    places_[i].argument = bases_[segment] + request->offset_bytes;
+    places_[i].shared = bases_[segment] + request->offset_bytes;
     if (parameters[i].is_written) {
       places_[i].expected = bases_[segment] + request->expected_offset_bytes;
     }
-    arguments_[i] = places_[i].argument;
+    arguments_[i] = places_[i].shared;
   }
   return Status();
 }
@@ -103,6 +104,7 @@ StatusOr<std::vector<stub::BufferRef>> Upload::HandOver(const std::function<bool
       ref.segment = 0;
       ref.offset_bytes = shared->offset_bytes;
       ref.cuda_ipc_handle = std::move(shared->handle);
+      places_[i].is_foreign = true;
       continue;
     }
     leaves_segments_ = leaves_segments_ && request->bytes == 0;
@@ -125,10 +127,39 @@ stub::BufferRef Upload::RefOf(size_t parameter) const {
 Status Upload::CopyIn(size_t parameter) {
   Place& place = places_[parameter];
   place.is_copied = true;
-  return memory_.Copy(place.argument, spec_.values[parameter], place.request->bytes);
+  return memory_.Copy(arguments_[parameter], spec_.values[parameter], place.request->bytes);
+}
+
+Status Upload::PlaceForeign(size_t parameter) {
+  Place& place = places_[parameter];
+  arguments_[parameter] = nullptr;
+  if (spec_.callbacks.memory) {
+    arguments_[parameter] = spec_.callbacks.memory(parameter, place.request->bytes);
+  }
+  if (arguments_[parameter] != nullptr) return Status();
+  if (place.private_ == nullptr) {
+    StatusOr<std::unique_ptr<OwnPages>> made =
+        OwnPages::Make(static_cast<size_t>(place.request->bytes));
+    if (!made.ok()) return made.status();
+    place.private_ = *std::move(made);
+  }
+  arguments_[parameter] = place.private_->data();
+  return Status();
 }
 
 Status Upload::CopyArguments(const std::function<bool()>& interrupted) {
+  std::vector<std::span<std::byte>> own, answers;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    if (place.request == nullptr) continue;
+    const auto bytes = static_cast<size_t>(place.request->bytes);
+    if (place.expected != nullptr) answers.emplace_back(place.expected, bytes);
+    if (place.is_copied || !place.is_foreign) continue;
+    if (Status status = PlaceForeign(i); !status.ok()) return status;
+    own.emplace_back(static_cast<std::byte*>(arguments_[i]), bytes);
+  }
+  const PagesAhead ahead(std::move(own));
+  if (ahead_ == nullptr) ahead_ = std::make_unique<PagesAhead>(std::move(answers));
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].request == nullptr || places_[i].is_copied) continue;
     if (interrupted()) return Cancelled();
@@ -152,15 +183,15 @@ StatusOr<stub::Expected> Upload::Answers(const std::function<bool()>& interrupte
     // The reference may have changed its copies: it gets new ones, with the overwritten tensors.
     for (Place& place : places_) place.is_copied = false;
     if (Status status = CopyArguments(interrupted); !status.ok()) return status;
-    const auto overwrite = [&] {
-      for (size_t k = 0; k < holding->size(); ++k) {
-        memcpy(places_[(*holding)[k]].argument, wrong[k].data(), wrong[k].size());
-      }
-    };
-    overwrite();
+    for (size_t k = 0; k < holding->size(); ++k) {
+      memcpy(arguments_[(*holding)[k]], wrong[k].data(), wrong[k].size());
+    }
     if (Status status = CallReference(); !status.ok()) return status;
-    overwrite();  // what the reference made of them is not what a variant shall start from
-    for (const size_t i : *holding) expected.replaced.push_back(RefOf(i));
+    // What the reference made of them is not what a variant shall start from.
+    for (size_t k = 0; k < holding->size(); ++k) {
+      memcpy(places_[(*holding)[k]].shared, wrong[k].data(), wrong[k].size());
+      expected.replaced.push_back(RefOf((*holding)[k]));
+    }
   }
   for (const Place& place : places_) {
     if (place.expected == nullptr) continue;
@@ -192,25 +223,38 @@ Status Upload::CallReference() {
 // Tensors that the kernel only writes and whose present values the check would take for the answer.
 StatusOr<std::vector<size_t>> Upload::HoldingTheAnswer() {
   std::vector<size_t> holding;
-  std::vector<std::byte> buffer;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
-    const Parameter& parameter = spec_.description->parameters[i];
-    if (place.expected == nullptr || parameter.is_read || place.request->bytes == 0) continue;
-    const Tolerance tolerance = ToleranceFor(parameter.dtype, spec_.options);
-    const int64_t element = ElementBytes(parameter.dtype), whole = place.request->bytes;
-    // Mostly the beginning tells, and the rest need not come from a card.
-    bool is_accepted = true;
-    for (const int64_t bytes : {std::min(whole, kGlanceBytes), whole}) {
-      if (!is_accepted) break;
-      const StatusOr<const std::byte*> present = memory_.Look(spec_.values[i], bytes, buffer);
-      if (!present.ok()) return present.status();
-      is_accepted = IsBeginningAccepted(parameter.dtype, *present, bytes / element, place.expected,
-                                        whole / element, tolerance);
+    if (place.expected == nullptr || spec_.description->parameters[i].is_read ||
+        place.request->bytes == 0) {
+      continue;
     }
-    if (is_accepted) holding.push_back(i);
+    const StatusOr<bool> holds = HoldsTheAnswer(i);
+    if (!holds.ok()) return holds.status();
+    if (*holds) holding.push_back(i);
   }
   return holding;
+}
+
+// Looks at a little first, and at ever more while that is what is expected: mostly the first
+// element tells.
+StatusOr<bool> Upload::HoldsTheAnswer(size_t parameter) {
+  const Place& place = places_[parameter];
+  const DType dtype = spec_.description->parameters[parameter].dtype;
+  const Tolerance tolerance = ToleranceFor(dtype, spec_.options);
+  const int64_t size = ElementBytes(dtype), total = place.request->bytes / size;
+  std::vector<std::byte> buffer;
+  int64_t count = kFirstLook / size;
+  for (int64_t begin = 0; begin < total; begin += count, count *= 4) {
+    count = std::min(count, total - begin);
+    const StatusOr<const std::byte*> present = memory_.Look(
+        spec_.values[parameter] + static_cast<uint64_t>(begin * size), count * size, buffer);
+    if (!present.ok()) return present.status();
+    if (!IsAccepted(dtype, *present, place.expected, total, tolerance, {begin, count})) {
+      return false;
+    }
+  }
+  return true;
 }
 
 Status Upload::Set(std::string_view parameter, const void* bytes, size_t size) {

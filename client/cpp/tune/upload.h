@@ -2,8 +2,8 @@
 //
 // Upload: the arguments and expected answers of one lead, in the daemon's shared memory. The
 // arguments' copies serve twice: the daemon takes its own from them, then the reference works on
-// them. Arguments that the daemon takes from the card itself are copied for the reference alone.
-// One thread.
+// them. Arguments that the daemon takes from the card itself are copied for the reference alone,
+// into memory of this process. One thread.
 #ifndef PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 #define PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "client/cpp/tune/memory.h"
+#include "client/cpp/tune/pages.h"
 #include "client/cpp/tune/tune.h"
 #include "client/launch/status.h"
 #include "client/stub/segments.h"
@@ -53,10 +54,12 @@ class Upload : private ReferenceCall {
 
  private:
   struct Place {
-    std::byte* argument = nullptr;
-    std::byte* expected = nullptr;  // null: not written
+    std::byte* shared = nullptr;         // in the segments
+    std::byte* expected = nullptr;       // in the segments; null: not written
+    bool is_foreign = false;             // the daemon takes it from the card
+    std::unique_ptr<OwnPages> private_;  // of a foreign one, where the caller gives no memory
     const stub::BufferRequest* request = nullptr;
-    bool is_copied = false;  // `argument` has the caller's bytes
+    bool is_copied = false;  // the reference's copy has the caller's bytes
     bool is_set = false;
   };
 
@@ -69,8 +72,11 @@ class Upload : private ReferenceCall {
   Status Map();
   Status PlaceTensors();
   Status CopyIn(size_t parameter);
+  // Finds memory for the reference's copy of a tensor that the daemon takes from the card.
+  Status PlaceForeign(size_t parameter);
   stub::BufferRef RefOf(size_t parameter) const;
   StatusOr<std::vector<size_t>> HoldingTheAnswer();
+  StatusOr<bool> HoldsTheAnswer(size_t parameter);
 
   const KernelDescription& description() const override { return *spec_.description; }
   const std::vector<int64_t>& extents() const override { return spec_.extents; }
@@ -83,10 +89,11 @@ class Upload : private ReferenceCall {
   stub::Segments& segments_;
   const stub::Lead lead_;
   bool leaves_segments_ = false;
-  std::vector<std::byte*> bases_;  // one a segment of the lead that is mapped
-  std::vector<Place> places_;      // one a parameter
-  std::vector<uint64_t> scalars_;  // what arguments_ points at for scalars
-  std::vector<void*> arguments_;
+  std::vector<std::byte*> bases_;      // one a segment of the lead that is mapped
+  std::vector<Place> places_;          // one a parameter
+  std::vector<uint64_t> scalars_;      // what arguments_ points at for scalars
+  std::vector<void*> arguments_;       // what the reference gets
+  std::unique_ptr<PagesAhead> ahead_;  // of the places for answers
   Status set_error_;
 };
 

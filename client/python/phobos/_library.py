@@ -69,6 +69,7 @@ class ProgressReport(ctypes.Structure):
 GridFunction = CFUNCTYPE(c_int, c_void_p, c_int32, c_char_p, POINTER(c_int64), c_void_p)
 ReferenceFunction = CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, c_void_p)
 ProgressFunction = CFUNCTYPE(c_int, c_void_p, POINTER(ProgressReport))
+MemoryFunction = CFUNCTYPE(c_void_p, c_void_p, c_int32, c_size_t)
 
 
 class TuneRequest(ctypes.Structure):
@@ -93,6 +94,7 @@ class TuneRequest(ctypes.Structure):
         ("upload_timeout_ms", c_int64),
         ("reference_timeout_ms", c_int64),
         ("stream", c_void_p),
+        ("memory", MemoryFunction),
     ]
 
 

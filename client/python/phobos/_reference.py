@@ -64,17 +64,33 @@ def _dtype_of(parameter, numpy):
     return numpy.dtype(parameter.dtype.typestr)
 
 
-def copies(parameters, shapes, addresses, kernel=""):
-    """The arguments as the reference gets them, of memory of their own, by position."""
+_ALIGNMENT = 64
+
+
+def memory(size):
+    """A NumPy array of that many bytes, aligned, for copies() to make an argument of."""
+    array = _numpy().empty(size + _ALIGNMENT, dtype="uint8")
+    start = -array.ctypes.data % _ALIGNMENT
+    return array[start : start + size]
+
+
+def copies(parameters, shapes, addresses, given=(), kernel=""):
+    """The arguments as the reference gets them, of memory of their own, by position.
+
+    given: arrays of memory(), by position, that hold what is at the address already.
+    """
     numpy = _numpy(kernel)
     made = []
-    for parameter, shape, address in zip(parameters, shapes, addresses):
+    for i, (parameter, shape, address) in enumerate(zip(parameters, shapes, addresses)):
         dtype = _dtype_of(parameter, numpy)
         count = 1
         for side in shape:
             count *= side
-        memory = (ctypes.c_char * (count * dtype.itemsize)).from_address(address) if count else b""
-        array = numpy.frombuffer(memory, dtype=dtype, count=count).reshape(shape).copy()
+        if i in given and given[i].ctypes.data == address:
+            array = given[i].view(dtype).reshape(shape)
+        else:
+            held = (ctypes.c_char * (count * dtype.itemsize)).from_address(address) if count else b""
+            array = numpy.frombuffer(held, dtype=dtype, count=count).reshape(shape).copy()
         if parameter.dtype.name == "bf16":
             array = array.view(_bfloat16()) if _bfloat16() else from_bf16(array)
         made.append(array if parameter.is_tensor else array.reshape(())[()])

@@ -92,6 +92,7 @@ class Tuning:
         self._reference = reference
         self._errors = {}  # "grid", "reference" -> the first exception of the user's function
         self._bar = None
+        self._given = {}  # the arrays that the reference gets and the library fills, by position
         self._values = description.signature.pack(binding.values)
         self._extents = (ctypes.c_int64 * len(binding.extents))(*binding.extents)
         request = self.request = _library.TuneRequest()
@@ -103,6 +104,7 @@ class Tuning:
         request.grid = _library.GridFunction(self._on_grid)
         if reference is not None:
             request.reference = _library.ReferenceFunction(self._on_reference)
+            request.memory = _library.MemoryFunction(self._on_memory)
         request.progress = _library.ProgressFunction(self._on_progress)
         if options.rtol is not None:
             request.rtol = ctypes.pointer(ctypes.c_double(options.rtol))
@@ -135,6 +137,7 @@ class Tuning:
     def _break_cycles(self):
         self.request.grid = _library.GridFunction()
         self.request.reference = _library.ReferenceFunction()
+        self.request.memory = _library.MemoryFunction()
         self.request.progress = _library.ProgressFunction()
 
     def _where(self):
@@ -180,6 +183,14 @@ class Tuning:
         meta = meta_of(settings, self._description.extents, self._binding.extents)
         grid[0], grid[1], grid[2] = sides_of(self._grid, meta, self._description.kernel)
 
+    def _on_memory(self, user, parameter, size):
+        try:
+            given = _reference.memory(size)
+        except BaseException:  # nothing may pass through C, which has memory of its own
+            return None
+        self._given[parameter] = given
+        return given.ctypes.data
+
     def _on_reference(self, user, arguments, expected, sink):
         return self._guarded("reference", sink, self._fill_expected, arguments, expected)
 
@@ -187,7 +198,10 @@ class Tuning:
         parameters, shapes = self._description.signature.parameters, self._binding.shapes
         kernel = self._description.kernel
         addresses = arguments[: len(parameters)]
-        answer = self._reference(*_reference.copies(parameters, shapes, addresses, kernel))
+        given, self._given = self._given, {}
+        copies = _reference.copies(parameters, shapes, addresses, given, kernel)
+        del given
+        answer = self._reference(*copies)
         for name, array in _reference.expected(answer, parameters, shapes, kernel).items():
             code = self._library.expect(expected, name.encode(), array.ctypes.data, array.nbytes)
             if code:

@@ -20,8 +20,9 @@ constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 bool Accepts(const std::vector<float>& got, const std::vector<float>& want,
              const TuneOptions& options = {}) {
-  return IsAccepted(DType::kF32, got.data(), want.data(), static_cast<int64_t>(want.size()),
-                    ToleranceFor(DType::kF32, options));
+  const auto count = static_cast<int64_t>(want.size());
+  return IsAccepted(DType::kF32, got.data(), want.data(), count, ToleranceFor(DType::kF32, options),
+                    {0, count});
 }
 
 // What the client takes for unchanged and what the daemon accepts must be judged alike.
@@ -52,6 +53,10 @@ TEST(IsAccepted, SmallElementsAreJudgedByTheRootMeanSquare) {
   // 1e6 * 1.3e-6 is 1.3: an element that cancelled to 0 may be off by that.
   EXPECT_TRUE(Accepts({1e6f, 0.5f}, {1e6f, 0}));
   EXPECT_FALSE(Accepts({1e6f, 2.0f}, {1e6f, 0}));
+  // The mean is the whole tensor's, whichever part is looked at.
+  const std::vector<float> want = {1e6f, 0}, got = {0.5f};
+  EXPECT_TRUE(
+      IsAccepted(DType::kF32, got.data(), want.data(), 2, ToleranceFor(DType::kF32, {}), {1, 1}));
 }
 
 TEST(IsAccepted, OptionsOnlyWiden) {
@@ -66,9 +71,12 @@ TEST(IsAccepted, OptionsOnlyWiden) {
 
 TEST(IsAccepted, IntegersExactly) {
   const std::vector<int32_t> want = {1, 2, 3}, near = {1, 2, 4};
-  EXPECT_TRUE(IsAccepted(DType::kI32, want.data(), want.data(), 3, {}));
-  EXPECT_FALSE(IsAccepted(DType::kI32, near.data(), want.data(), 3, {}));
-  EXPECT_TRUE(IsAccepted(DType::kI32, nullptr, nullptr, 0, {}));
+  EXPECT_TRUE(IsAccepted(DType::kI32, want.data(), want.data(), 3, {}, {0, 3}));
+  EXPECT_FALSE(IsAccepted(DType::kI32, near.data(), want.data(), 3, {}, {0, 3}));
+  EXPECT_TRUE(IsAccepted(DType::kI32, near.data(), want.data(), 3, {}, {0, 2}));
+  EXPECT_TRUE(IsAccepted(DType::kI32, want.data() + 1, want.data(), 3, {}, {1, 2}));
+  EXPECT_FALSE(IsAccepted(DType::kI32, near.data() + 2, want.data(), 3, {}, {2, 1}));
+  EXPECT_TRUE(IsAccepted(DType::kI32, nullptr, nullptr, 0, {}, {0, 0}));
 }
 
 // Whatever the answer is, what FillWithWrong makes is accepted nowhere.
@@ -79,7 +87,7 @@ void ExpectEachWrong(DType dtype, const std::vector<T>& want) {
   FillWithWrong(dtype, want.data(), count, wrong.data());
   const Tolerance tolerance = ToleranceFor(dtype, {});
   for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_FALSE(IsAccepted(dtype, &wrong[i], &want[i], 1, tolerance)) << i;
+    EXPECT_FALSE(IsAccepted(dtype, &wrong[i], &want[i], 1, tolerance, {0, 1})) << i;
   }
 }
 
@@ -123,16 +131,14 @@ TEST(Number, ScalarsByTheirBits) {
   EXPECT_EQ(std::get<double>(ScalarNumber(DType::kF16, 0x3c00)), 1.0);
 }
 
-TEST(UnchangedTest, TheBeginningIsJudgedAsAPartOfTheWhole) {
+TEST(IsAccepted, ABeginningIsJudgedAsAPartOfTheWhole) {
   // The mean of the whole makes room for what is small beside it.
   const std::vector<float> want = {0, 0, 1e6f, 1e6f};
   const std::vector<float> near = {0.1f, 0}, far = {100, 0};
   const Tolerance tolerance = ToleranceFor(DType::kF32, {});
-  EXPECT_TRUE(IsBeginningAccepted(DType::kF32, near.data(), 2, want.data(), 4, tolerance));
-  EXPECT_FALSE(IsBeginningAccepted(DType::kF32, near.data(), 2, want.data(), 2, tolerance));
-  EXPECT_FALSE(IsBeginningAccepted(DType::kF32, far.data(), 2, want.data(), 4, tolerance));
-  const std::vector<int32_t> whole = {1, 2, 3};
-  EXPECT_TRUE(IsBeginningAccepted(DType::kI32, whole.data(), 2, whole.data(), 3, tolerance));
+  EXPECT_TRUE(IsAccepted(DType::kF32, near.data(), want.data(), 4, tolerance, {0, 2}));
+  EXPECT_FALSE(IsAccepted(DType::kF32, near.data(), want.data(), 2, tolerance, {0, 2}));
+  EXPECT_FALSE(IsAccepted(DType::kF32, far.data(), want.data(), 4, tolerance, {0, 2}));
 }
 
 }  // namespace

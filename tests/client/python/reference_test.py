@@ -30,6 +30,21 @@ class CopiesTest(unittest.TestCase):
         self.assertEqual(x[0, 0], 0)
         self.assertTrue(copy.flags.writeable and copy.flags.owndata or copy.base.flags.owndata)
 
+    def test_what_the_library_filled_is_taken_as_it_is(self):
+        given = _reference.memory(24)
+        self.assertEqual((given.nbytes, given.ctypes.data % 64), (24, 0))
+        given.view(np.float32)[:] = np.arange(6)
+        y = np.ones(6, np.float32)
+        taken, copy = _reference.copies(
+            parameters(fake.tensor("x"), fake.tensor("y")),
+            [(6,), (6,)],
+            [given.ctypes.data, y.ctypes.data],
+            {0: given, 1: _reference.memory(24)},
+        )
+        self.assertEqual(taken.tolist(), [0, 1, 2, 3, 4, 5])
+        self.assertTrue(np.shares_memory(taken, given) and taken.flags.writeable)
+        self.assertFalse(np.shares_memory(copy, y))
+
     def test_scalars_are_numpy_scalars_of_the_declared_type(self):
         a, b = np.float32(0.25), np.array([True])
         got = _reference.copies(
