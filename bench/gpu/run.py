@@ -24,6 +24,8 @@ import sys
 import tempfile
 import time
 
+import report
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DIST = os.environ.get("PHOBOS_DIST", os.path.join(ROOT, "dist"))
@@ -78,25 +80,37 @@ def end(process):
 
 
 def run(name, seconds, log):
-    """{"outcome", "seconds", "rows"} of a section."""
+    """{"outcome", "missed", "seconds", "rows"} of a section."""
     with tempfile.TemporaryDirectory(prefix="phobos-gpu-") as folder:
-        said = os.path.join(folder, "said")
+        said, code = os.path.join(folder, "said"), None
         environment, start = {**environment_of(folder), "TEST_TMPDIR": folder}, time.monotonic()
         with open(said, "w") as file:
             process = subprocess.Popen(SECTIONS[name][0], env=environment, stdin=subprocess.DEVNULL, stdout=file,
                                        stderr=subprocess.STDOUT, start_new_session=True)
             try:
                 code = process.wait(seconds)
-                outcome = "ok" if code == 0 else f"ended with {code}"
             except subprocess.TimeoutExpired:
-                outcome = f"took longer than {seconds:.0f} s"
+                pass
             end(process)
         took = time.monotonic() - start
         with open(said, errors="replace") as file:
             text = file.read()
+        rows = rows_of(folder, text)
+        missed = sum(row["met"] is False for row in rows)
+        outcome = outcome_of(code, missed, seconds)
         log.write(f"==== {name}: {outcome}, {took:.1f} s\n{text}\n")
         log.flush()
-        return {"outcome": outcome, "seconds": round(took, 1), "rows": rows_of(folder, text)}
+        return {"outcome": outcome, "missed": missed, "seconds": round(took, 1), "rows": rows}
+
+
+def outcome_of(code, missed, seconds):
+    """code: the section's exit status, 1 where it missed a limit; None: it did not end."""
+    said = [f"limits missed: {missed}"] if missed else []
+    if code is None:
+        said.append(f"took longer than {seconds:.0f} s")
+    elif code != (1 if missed else 0):
+        said.append(f"ended with {code}")
+    return ", ".join(said) or "ok"
 
 
 def rows_of(folder, text):
@@ -121,7 +135,7 @@ def rows_of(folder, text):
             met = {"ok": True, "OK": True, "skip": None}.get(word, False)
             rows.append({**plain, "name": (check or case)[2], "value": word.lower(), "unit": "", "met": met})
         elif detail and rows:
-            rows[-1]["note"] = (rows[-1]["note"] + "; " + detail[1]).strip("; ")[:600]
+            rows[-1]["note"] = (rows[-1]["note"] + "; " + detail[1]).strip("; ")
         elif summary:
             rows.append({**plain, "name": line, "value": "", "unit": "", "met": line.endswith(" 0 outputs differ")})
         elif bench:
@@ -129,35 +143,32 @@ def rows_of(folder, text):
     return rows
 
 
-def machine():
-    facts = {"python": platform.python_version(), "cores": os.cpu_count(), "when": time.strftime("%Y-%m-%d %H:%M:%S")}
-    ask = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.max.sm,temperature.gpu", "--format=csv,noheader"]
+# What nvidia-smi is asked for.
+STATE = ("name", "driver_version", "pstate", "clocks.sm", "clocks.max.sm", "clocks.mem", "temperature.gpu", "power.draw",
+         "power.limit", "memory.used", "memory.total", "utilization.gpu", "mig.mode.current", "compute_mode")
+
+
+def card_state():
+    ask = ["nvidia-smi", "--id=0", "--query-gpu=" + ",".join(STATE), "--format=csv,noheader"]
     try:
-        facts["card"] = subprocess.run(ask, capture_output=True, text=True, timeout=20).stdout.strip()
+        done = subprocess.run(ask, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired) as error:
-        facts["card"] = f"unknown: {error}"
+        return {"unknown": str(error)}
+    values = done.stdout.strip().split(", ")
+    return dict(zip(STATE, values)) if len(values) == len(STATE) else {"unknown": (done.stdout + done.stderr).strip()[:300]}
+
+
+def machine():
     import importlib.metadata
+
+    facts = {"when": time.strftime("%Y-%m-%d %H:%M:%S %Z"), "card": card_state(), "cores": os.cpu_count(),
+             "python": platform.python_version()}
     for name in ("torch", "triton", "numpy", "jax", "cupy-cuda13x"):
         try:
             facts[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             pass
     return facts
-
-
-def table(facts, sections):
-    """Markdown."""
-    shown = lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
-    mark = {True: "met", False: "MISSED", None: ""}
-    lines = ["# On " + ", ".join(f"{name} {value}" for name, value in facts.items())]
-    for name, section in sections.items():
-        lines += ["", f"## {name}: {section['outcome']}, {section['seconds']} s", ""]
-        if section["rows"]:
-            lines += ["| what | value | limit | | notes |", "| --- | --- | --- | --- | --- |"]
-        for row in section["rows"]:
-            cells = (row["name"], f"{shown(row['value'])} {row['unit']}", row["limit"], mark[row["met"]], row["note"])
-            lines.append("| " + " | ".join(cell.strip().replace("|", "/").replace("\n", " ") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
 
 
 def main():
@@ -171,24 +182,29 @@ def main():
         options.error(f"no section {unknown[0]}; there are {' '.join(SECTIONS)}")
     os.makedirs(chosen.out, exist_ok=True)
     unpack()
-    until, facts, sections = time.monotonic() + chosen.within, machine(), {}
+    until, sections = time.monotonic() + chosen.within, {}
+    document = {"machine": machine(), "sections": sections}
     with open(os.path.join(chosen.out, "gpu.log"), "w") as log:
         for name in chosen.sections or SECTIONS:
             left = until - time.monotonic()
             if left < 5:
-                sections[name] = {"outcome": "not run: no time was left", "seconds": 0, "rows": []}
+                sections[name] = {"outcome": "not run: no time was left", "missed": 0, "seconds": 0, "rows": []}
             else:
                 print(f"{name} ...", flush=True)
                 sections[name] = run(name, min(SECTIONS[name][1], left), log)
             # After each, so that a machine that is taken away leaves what there is.
-            with open(os.path.join(chosen.out, "gpu.json"), "w") as file:
-                json.dump({"machine": facts, "sections": sections}, file, indent=1)
-            with open(os.path.join(chosen.out, "gpu.md"), "w") as file:
-                file.write(table(facts, sections))
-    print(table(facts, sections))
+            document["machine"]["card_after"] = card_state()
+            write(document, chosen.out)
+    print(report.text(document))
     tail_of_failures(sections, os.path.join(chosen.out, "gpu.log"))
-    missed = [row for section in sections.values() for row in section["rows"] if row["met"] is False]
-    return 1 if missed or any(section["outcome"] != "ok" for section in sections.values()) else 0
+    return 0 if all(section["outcome"] == "ok" for section in sections.values()) else 1
+
+
+def write(document, folder):
+    with open(os.path.join(folder, "gpu.json"), "w") as file:
+        json.dump(document, file, indent=1)
+    with open(os.path.join(folder, "gpu.md"), "w") as file:
+        file.write(report.text(document))
 
 
 def tail_of_failures(sections, path):

@@ -143,8 +143,8 @@ def ordinary(figures, driver, kernels, sizes):
             differ, took = launched(driver, kernel, name, count)
             wrong += differ
             statuses = {v.status for v in kernel.result(N=count).variants} if count else set()
-            notes.append(f"{count}: {took:.2f} s" + ("" if statuses <= {"timed"} else f" {statuses}"))
-        figures.check(f"{name}: the sum is NumPy's at {len(sizes)} sizes", wrong == 0, note=", ".join(notes))
+            notes.append(f"{count}: {took:.2f}" + ("" if statuses <= {"timed"} else f" {statuses}"))
+        figures.check(f"{name}: the sum is NumPy's at {len(sizes)} sizes", wrong == 0, note="s: " + ", ".join(notes))
 
 
 def huge(figures, driver, kernels, count):

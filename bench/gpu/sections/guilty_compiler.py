@@ -23,13 +23,9 @@ BODIES = {
     " st.global.u8 [%ga], %gb;\n$G_done:",
     5: _STORE + ".shared .align 4 .b8 guilty[300000]; mov.u32 %gb, %tid.x; cvt.u64.u32 %ga, %gb; shl.b64 %ga, %ga, 8;"
     " .reg .b64 %gs; mov.u64 %gs, guilty; add.s64 %ga, %ga, %gs; st.volatile.shared.u32 [%ga], %gb;",
-    # Half a megabyte of local memory for each thread that the card can hold is more than the card has left.
-    7: _STORE + ".local .align 4 .b8 guilty[524000]; .reg .b64 %gs; .reg .pred %gp; mov.u64 %gs, guilty; mov.u32 %gb, %tid.x;"
-    " mul.wide.u32 %ga, %gb, 4; add.s64 %ga, %ga, %gs; st.local.u32 [%ga], %gb; ld.param.u64 %ga, [{p0}];"
-    " ld.volatile.global.u32 %gb, [%ga]; and.b32 %gb, %gb, 0x3fffc; cvt.u64.u32 %ga, %gb; add.s64 %ga, %ga, %gs;"
-    " ld.local.u32 %gb, [%ga]; setp.ne.u32 %gp, %gb, 123456789; @%gp bra $G_done; ld.param.u64 %ga, [{p0}];"
-    " st.global.u32 [%ga], %gb;\n$G_done:",
 }
+# Local memory of a thread. The driver takes as much for each thread that the card can hold, some 270 000 on a large one.
+LOCAL = {7: 524000, 8: 128 << 10}
 _LIVE = 200  # values that are live at once
 
 
@@ -44,11 +40,25 @@ def _many_registers():
     return "\n".join(lines)
 
 
+def _much_local_memory(count):
+    """Writes and reads local memory at places that are not known before, so that it stays in memory."""
+    return (_STORE + f".local .align 4 .b8 guilty[{count}]; .reg .b64 %gs; .reg .pred %gp; mov.u64 %gs, guilty;"
+            " mov.u32 %gb, %tid.x; mul.wide.u32 %ga, %gb, 4; add.s64 %ga, %ga, %gs; st.local.u32 [%ga], %gb;"
+            " ld.param.u64 %ga, [{p0}]; ld.volatile.global.u32 %gb, [%ga]; and.b32 %gb, %gb, 0xfffc;"
+            " cvt.u64.u32 %ga, %gb; add.s64 %ga, %ga, %gs; ld.local.u32 %gb, [%ga]; setp.ne.u32 %gp, %gb, 123456789;"
+            " @%gp bra $G_done; ld.param.u64 %ga, [{p0}]; st.global.u32 [%ga], %gb;\n$G_done:")
+
+
+def _body(fault):
+    if fault in LOCAL:
+        return _much_local_memory(LOCAL[fault])
+    return _many_registers() if fault == 6 else BODIES[fault]
+
+
 def planted(text, fault):
     head = re.search(r"\.visible \.entry \w+\((.*?)\)(.*?)\{", text, re.S)
     names = re.findall(r"\.param [^,]*?(\w+)\s*(?:,|$)", head[1].strip())
-    body = _many_registers() if fault == 6 else BODIES[fault]
-    body = body.format(p0=names[0], out=names[2], n=names[3])
+    body = _body(fault).format(p0=names[0], out=names[2], n=names[3])
     # The limit of threads bounds the registers that the driver takes.
     limits = re.sub(r"\.(maxntid|reqntid)[^\n]*\n", "", head[2]) if fault == 6 else head[2]
     return text[:head.start(2)] + limits + "{\n" + body + "\n" + text[head.end():]

@@ -73,19 +73,27 @@ class Figures:
     def __init__(self):
         self.met = True
         self._path = os.environ.get("PHOBOS_FIGURES")
+        sys.excepthook = self._broke_off
 
-    def add(self, name, value, unit="", at_most=None, at_least=None, note=""):
-        met = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
+    def add(self, name, value, unit="", at_most=None, at_least=None, note="", detail=None):
+        """detail: for the JSON alone."""
+        met = None
+        if at_most is not None or at_least is not None:
+            met = (at_most is None or value <= at_most) and (at_least is None or value >= at_least)
         limit = f"<= {at_most:.4g}" if at_most is not None else f">= {at_least:.4g}" if at_least is not None else ""
-        self._row(name=name, value=value, unit=unit, limit=limit, met=met, note=note)
+        self._row(name=name, value=value, unit=unit, limit=limit, met=met, note=note, detail=detail)
 
-    def check(self, name, met, note=""):
+    def check(self, name, met, note="", detail=None):
         """Something that is so or not."""
-        self._row(name=name, value="yes" if met else "no", unit="", limit="yes", met=bool(met), note=note)
+        self._row(name=name, value="yes" if met else "no", unit="", limit="yes", met=bool(met), note=note, detail=detail)
 
     def skipped(self, name, why):
         """No failure, but not proved either."""
         self._row(name=name, value="-", unit="", limit="", met=None, note=why)
+
+    def _broke_off(self, kind, value, trace):
+        self.check("the section ran to its end", False, note=f"{kind.__name__}: {value}")
+        sys.__excepthook__(kind, value, trace)
 
     def _row(self, **row):
         self.met = self.met and row["met"] is not False
@@ -94,7 +102,7 @@ class Figures:
         print(f"{mark}{row['name']}: {shown} {row['unit']} {row['limit']} {row['note']}".rstrip(), flush=True)
         if self._path:
             with open(self._path, "a") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write(json.dumps({name: value for name, value in row.items() if value is not None or name == "met"}) + "\n")
 
     def status(self):
         return 0 if self.met else 1

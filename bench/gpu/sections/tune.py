@@ -94,7 +94,7 @@ def report_in_turn(figures, ours, triton, workers):
     figures.add("tune at a new n, from Expected to the Result", waited, "s", at_most=NEW_SIZE_RESULT_S,
                 note="total without upload and reference")
     figures.add("second process to its first launch", 1e3 * middle(ours, 2, "call_s"), "ms", at_most=SECOND_MS,
-                note=f"{against(2)}; import of phobos and the kernels beside it {1e3 * middle(ours, 2, 'import_s'):.1f} ms")
+                note=f"{against(2)}; import of phobos beside it {1e3 * middle(ours, 2, 'import_s'):.1f} ms")
     figures.check("the second process tuned nothing", not any(row[2]["tuned_here"] for row in ours))
     if triton:
         figures.add("cold tune: Triton's call over ours", middle(triton, 0, "call_s") / middle(ours, 0, "call_s"), "times")
@@ -103,10 +103,8 @@ def report_in_turn(figures, ours, triton, workers):
     for at, name in ((0, "cold"), (1, "new n")):
         split = {phase: statistics.median(row[at]["split"].get(phase, 0.0) for row in ours) for phase in ours[0][at]["split"]}
         figures.add(f"reference's time, {name}", split.get("reference", 0.0), "s",
-                    note=", ".join(f"{phase} {1e3 * seconds:.1f} ms" for phase, seconds in split.items()))
-    figures.add("all calls, cold", middle(ours, 0, "call_s"), "s",
-                note=f"phobos {[round(row[0]['call_s'], 3) for row in ours]}, "
-                f"Triton {[round(row[0]['call_s'], 3) for row in triton]}")
+                    note="ms: " + ", ".join(f"{phase} {1e3 * s:.0f}" for phase, s in split.items() if phase != "reference"),
+                    detail={"phobos": [row[at] for row in ours], "triton": [row[at] for row in triton]})
 
 
 def report_together(figures, who, n, times, has_triton):
@@ -129,8 +127,10 @@ def report_together(figures, who, n, times, has_triton):
         if has_triton:
             with triton_cache():
                 wall, rows = together("triton", n, count)
-            figures.add(f"{count} processes at once: Triton's wall", wall, "s", note=", ".join(sorted(
-                f"{row['call_s']:.2f} s {row['winner'].split(',')[0]}" for row in rows)))
+            blocks = sorted({int(row["winner"].split(",")[0].split()[-1]) for row in rows})
+            figures.add(f"{count} processes at once: Triton's wall", wall, "s",
+                        note=f"calls {min(row['call_s'] for row in rows):.2f} to {max(row['call_s'] for row in rows):.2f} s; "
+                        "winners' BLOCK " + ", ".join(map(str, blocks)), detail=rows)
 
 
 def main():

@@ -59,7 +59,7 @@ def compare(figures, n, rounds):
     for name, ways in cases.items():
         times = timed(torch, ways, flush, rounds)
         rivals = ("Triton", "torch") if name == "add" else ("Triton",)
-        winners = f"winners {getattr(phobos_kernels, name).result(N=n).winner}, {triton_kernels.winner(name)}"
+        winners = getattr(phobos_kernels, name).result(N=n).winner["BLOCK"], triton_kernels.winner(name)
         report(figures, name, times, rivals, winners)
 
 
@@ -86,12 +86,14 @@ def timed(torch, ways, flush, rounds):
 def report(figures, name, times, rivals, winners):
     middle = {way: statistics.median(values) for way, values in times.items()}
     best = {way: min(values) for way, values in times.items()}
-    shown = ", ".join(f"{way} {middle[way]:.2f} us (least {best[way]:.2f})" for way in times)
+    shown = ", ".join(f"{way} {middle[way]:.2f}" for way in times)
+    blocks = f"BLOCK {winners[0]}, Triton's {winners[1].split(',')[0].split()[-1]}"
     rival = min(rivals, key=middle.get)
     figures.add(f"{name}: winner's median over the better of {' and '.join(rivals)}", middle["phobos"] / middle[rival], "times",
-                at_most=NEAR, note=f"{shown}; {winners}")
+                at_most=NEAR, note=f"{shown} us; {blocks}", detail={"us": times, "winners": winners})
     rival = min(rivals, key=best.get)
-    figures.add(f"{name}: winner's least over the better of {' and '.join(rivals)}", best["phobos"] / best[rival], "times")
+    figures.add(f"{name}: winner's least over the better of {' and '.join(rivals)}", best["phobos"] / best[rival], "times",
+                note=", ".join(f"{way} {us:.2f}" for way, us in best.items()) + " us")
 
 
 if __name__ == "__main__":

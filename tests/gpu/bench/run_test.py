@@ -13,6 +13,7 @@ import unittest
 
 RUN = os.path.abspath("bench/gpu/run.py")
 sys.path.insert(0, os.path.dirname(RUN))
+import report
 import run
 
 # What guilty_compiler.py plants runs on a card alone; here the driver is told to do the same.
@@ -24,7 +25,8 @@ kernel FAULT=3 hang 0
 kernel FAULT=4 poke 2 20000
 kernel FAULT=5 link 218
 kernel FAULT=6 max_threads 32
-kernel FAULT=7 refuse 0 2
+kernel FAULT=7 link 2
+kernel FAULT=8 refuse 0 2
 """
 
 
@@ -69,8 +71,8 @@ class Run(unittest.TestCase):
         self.assertEqual(list(sections), list(names), said)
         for name, section in sections.items():
             with self.subTest(name):
-                # 1: a limit of time was missed, which says nothing here.
-                self.assertIn(section["outcome"], ("ok", "ended with 1"), said)
+                # A limit of time that was missed says nothing here.
+                self.assertRegex(section["outcome"], r"^(ok|limits missed: \d+)$", said)
                 self.assertNotIn("Traceback", said)
                 wrong = [row for row in section["rows"] if row["value"] == "no"]
                 self.assertEqual(wrong, [], said)
@@ -84,13 +86,14 @@ class Run(unittest.TestCase):
 
     def test_a_fault_that_costs_no_variant_is_a_miss(self):
         with open(self.path("script"), "w") as file:
-            file.write(SCRIPT.replace("kernel FAULT=7 refuse 0 2\n", ""))
+            file.write(SCRIPT.replace("kernel FAULT=8 refuse 0 2\n", ""))
         sections, said = self.sections("faults")
         missed = [row["name"] for row in sections["faults"]["rows"] if row["met"] is False]
         # The variant is as honest as the other then, and may win.
         missed = [name for name in missed if name.startswith("planted")]
         self.assertEqual(missed, ["planted: no memory left on the card"], said)
-        self.assertEqual(sections["faults"]["outcome"], "ended with 1")
+        count = sections["faults"]["missed"]
+        self.assertEqual(sections["faults"]["outcome"], f"limits missed: {count}")
 
 
 def has_ended(pid, seconds=10):
@@ -138,7 +141,56 @@ class OneSection(unittest.TestCase):
         self.assertTrue(rows["21 kernels, 246 launches, 0 outputs differ"][1])
         self.assertEqual(rows["hand, 128-bit loads"], (51.02, None))
         self.assertIn("us_a_launch: 4.5", [row["note"] for row in section["rows"]])
-        self.assertIn("| timer floor | 1500 ns |", run.table({}, {"own": section}))
+        self.assertEqual((section["missed"], section["outcome"]), (2, "limits missed: 2, ended with 0"))
+        self.assertIn("| timer floor | 1500 ns |", report.text({"machine": {"when": "now"}, "sections": {"own": section}}))
+
+    def test_one_that_breaks_off_says_so_in_its_rows(self):
+        sections = os.path.join(os.path.dirname(RUN), "sections")
+        program = (f"import sys; sys.path.insert(0, {sections!r})\nimport stage\nfigures = stage.Figures()\n"
+                   "figures.check('first', True)\nraise KeyError('gone')")
+        section, log = self.run_program(program, 60)
+        self.assertEqual(section["outcome"], "limits missed: 1", log)
+        self.assertEqual([(row["name"], row["met"]) for row in section["rows"]],
+                         [("first", True), ("the section ran to its end", False)])
+        self.assertIn("KeyError: 'gone'", log)
+
+
+class Report(unittest.TestCase):
+
+    def runs(self):
+        folder = os.path.join(os.path.dirname(RUN), "runs")
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name)) as file:
+                yield json.load(file)
+
+    def test_the_page_shows_the_runs_that_are_kept(self):
+        with open("docs/performance.md") as file:
+            page = file.read()
+        self.assertIn("\n".join(report.text(document, level=3, brief=True) for document in self.runs()), page,
+                      "run bench/gpu/report.py as the page says")
+
+    def test_a_miss_is_shown_and_long_notes_are_cut(self):
+        row = {"name": "slow", "value": 2.0, "unit": "s", "limit": "<= 1", "met": False, "note": "word " * 100}
+        held = {"name": "right", "value": "yes", "unit": "", "limit": "yes", "met": True, "note": ""}
+        section = {"outcome": "limits missed: 1", "missed": 1, "seconds": 3.2, "rows": [row, held]}
+        document = {"machine": {"when": "now", "card": {"name": "H200"}}, "sections": {"own": section}}
+        said = report.text(document, brief=True)
+        self.assertIn("# Run of now: limits missed: 1", said)
+        self.assertIn("- card before: name H200", said)
+        self.assertIn("- missed: own, slow\n", said)
+        self.assertIn("## own: limits missed: 1 (3 s)", said)
+        self.assertIn("| slow | 2 s | <= 1 | MISSED | word word", said)
+        self.assertLess(max(map(len, said.splitlines())), 200)
+        self.assertNotIn("| right |", said)
+        self.assertIn("| right |", report.text(document))
+
+    def test_what_the_plot_shows(self):
+        rows = [("cold tune of the add, whole call", 0.5, "Triton in turn 1.5 s"), ("tune at a new n, whole call", 0.4, ""),
+                ("4 processes at once: wall over one process", 1.0, "0.85 s"), ("4 processes at once: Triton's wall", 3.5, "")]
+        rows = [{"name": name, "value": value, "note": note} for name, value, note in rows]
+        self.assertEqual(report.against_triton({"sections": {"tune": {"rows": rows}}}),
+                         [("cold tune", 0.5, 1.5), ("4 processes", 0.85, 3.5)])
+        self.assertEqual(report.against_triton({"sections": {}}), [])
 
 
 if __name__ == "__main__":

@@ -52,6 +52,12 @@ class Driver:
         self("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(count, 1)))
         return address.value
 
+    def free_bytes(self):
+        """What the card has left, for all processes."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
+        return free.value
+
     def free(self, address):
         self("cuMemFree_v2", ctypes.c_uint64(address))
 
