@@ -3,6 +3,7 @@
 child may go on.
 """
 
+import ctypes
 import os
 import sys
 import threading
@@ -16,11 +17,14 @@ from ._errors import KernelSourceError, LaunchError, PhobosWarning, TuneError
 from ._errors import argument_error, said
 from ._gpu import glance as _glances
 from ._gpu import streams as _streams
+from ._library import LOOK_AGAIN, MISS, library
+from ._reference import waits_for
+from ._result import Result
 from ._source import text_of
+from ._tuning import Options, Tuning, is_empty, meta_of, sides_of
 
 _GRID = Struct("<qqq")
 _ONES = {1: (1, 1), 2: (1,), 3: ()}  # what a grid of so many sides lacks
-_LOOK_AGAIN = 101
 _PLANS = 4096  # kept a kernel; those over are asked for again
 _LOOK_ROUND = 0.2  # seconds between looks at why it takes so long
 _TRIES = 8  # plans in a row that may turn out to be out of date before a launch gives up
@@ -157,8 +161,6 @@ class Kernel:
         arguments are left as they are. From then on launches of this process at this key take the
         Result's winner. Raises TuneError, with every variant's reason, where no variant passed.
         """
-        import ctypes
-
         tuning = self._tuning(
             grid, arguments, named, stream, reference, rtol, atol, flush_l2, force
         )
@@ -187,8 +189,6 @@ class Kernel:
         **named,
     ):
         """As tune, at low priority; returns as soon as the daemon has all it needs for it."""
-        import ctypes
-
         tuning = self._tuning(
             grid, arguments, named, stream, reference, rtol, atol, flush_l2, False
         )
@@ -199,10 +199,6 @@ class Kernel:
         """The current Result at a key, add.result(N=1024), or None. Never tunes. On the device of
         the last launch or tune, the host chip before any.
         """
-        import ctypes
-
-        from ._library import MISS, library
-
         names, key = self._described().extents, self._description.key
         unknown = [name for name in extents if name not in names]
         missing = [name for name in key if name not in extents]
@@ -231,9 +227,6 @@ class Kernel:
         """Gives the daemon a Result made elsewhere; its winner is launched from now on, on the
         device of the last launch or tune.
         """
-        from ._library import library
-        from ._result import Result
-
         if not isinstance(result, Result):
             raise argument_error(
                 f"adopt takes a Result, not {said(result)}",
@@ -273,7 +266,7 @@ class Kernel:
                 sides = (sides,)
             sides = _GRID.pack(*sides, *_ONES[len(sides)])
             code = self._run(plan.handle, self._pack(*values), sides, own, None)
-            if code == _LOOK_AGAIN:
+            if code == LOOK_AGAIN:
                 self._forget(plan)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError, StructError):
             code = -1
@@ -281,9 +274,6 @@ class Kernel:
             self._launch_checked(grid, arguments, named, stream)
 
     def _launch_checked(self, grid, arguments, named, stream):
-        from ._library import LOOK_AGAIN, library
-        from ._tuning import sides_of
-
         arguments, binding = self._bind(arguments, named, stream)
         packed = self._description.signature.pack(binding.values)
         for _ in range(_TRIES):
@@ -325,7 +315,6 @@ class Kernel:
         """The description; asked for at the first call."""
         if self._description is not None:
             return self._description
-        from ._library import library
 
         handle = self._handle(self._device)
         with self._lock:
@@ -350,7 +339,6 @@ class Kernel:
             return handle
         if self._source_error is not None:
             raise self._source_error
-        from ._library import library
 
         with self._lock:
             handle = self._handles.get(device)
@@ -361,8 +349,6 @@ class Kernel:
         return handle
 
     def _tuning(self, grid, arguments, named, stream, reference, rtol, atol, flush_l2, force):
-        from ._tuning import is_empty
-
         name = self.__name__
         reference = _arguments.function("reference", reference, name)
         rtol = _arguments.tolerance("rtol", rtol, name)
@@ -396,9 +382,6 @@ class Kernel:
     def _request(
         self, grid, binding, reference=None, rtol=None, atol=None, flush_l2=None, force=False
     ):
-        from ._library import library
-        from ._tuning import Options, Tuning
-
         options = Options(
             self._tolerance[0] if rtol is None else rtol,
             self._tolerance[1] if atol is None else atol,
@@ -436,8 +419,6 @@ class Kernel:
 
     def _prepare(self, binding, grid):
         """The plan for a launch; tunes where that is the rule. None: the grid is empty."""
-        from ._tuning import is_empty
-
         with self._lock:
             turn = self._turns.setdefault(binding.place, _Turn())
         me = threading.get_ident()
@@ -485,7 +466,6 @@ class Kernel:
         referring, me = self._referring.get(self._key_of(binding)), threading.get_ident()
         if referring is None:
             return None
-        from ._reference import waits_for
 
         if referring != me and not waits_for(referring, me):
             return None
@@ -498,11 +478,6 @@ class Kernel:
 
     def _ask(self, binding, grid):
         """(plan, Result of the tune that this took or None)."""
-        import ctypes
-
-        from ._library import library
-        from ._tuning import meta_of
-
         plan, result = _Plan(ctypes.c_void_p(), library().free_plan), self._new_result()
         tuning = self._request(grid, binding)
         tuning.run(
@@ -550,16 +525,9 @@ class Kernel:
                     del plans[name]
 
     def _new_result(self):
-        import ctypes
-
-        from ._library import library
-
         return _Handle(ctypes.c_void_p(), library().free_result)
 
     def _taken(self, result):
-        from ._library import library
-        from ._result import Result
-
         record, message = library().read_result(result.handle)
         return Result(record, message)
 
@@ -573,8 +541,6 @@ class Kernel:
     def _tell_notes(self):
         """What the library wants the user to know: variants left out as lines, the rest warned."""
         import warnings
-
-        from ._library import library
 
         for note in library().take_notes():
             if ": left out " in note:
