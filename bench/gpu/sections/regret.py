@@ -89,7 +89,7 @@ def report(figures, label, results, own):
                     at_least=None if stage.quick() else len(found),
                     note=f"largest {most['best']:.2f} %; won: " + ", ".join(f"{k} x {v}" for k, v in winners.most_common()),
                     detail={"regrets": regrets["best"], "winners": [result.winner_index for result in found]})
-        figures.add(f"{name}: the same by the median", small["median"], "",
+        figures.add(f"{name}: the same by the median, {label}", small["median"], "",
                     note=f"largest {most['median']:.2f} %; contended {sum(result.contended for result in found)}",
                     detail={"regrets": regrets["median"]})
 

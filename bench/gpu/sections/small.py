@@ -3,19 +3,26 @@
 """Kernels of 1 and 2 microseconds rank right in every tune, whichever comes first; and what an empty kernel takes.
 
 small.py [--tunes N]
+
+A kernel's length is what it takes between events beyond what an empty kernel takes there. How many steps make 1 and 2 us is
+found by a tune of two other lengths before.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
 import statistics
 import sys
+import tempfile
 
 import stage
 
 import numpy as np
 
-import phobos.lang as ph
+LENGTHS_NS = (1000, 2000)
+TRIED = (64, 512)  # steps
 
 EMPTY = b""".version 7.0
 .target sm_75
@@ -27,48 +34,80 @@ EMPTY = b""".version 7.0
 \0"""
 
 
+HEAD = """
+from __future__ import annotations
+import phobos.lang as ph
+
 def unchanged(x, out, one, zero):
     return {"out": x}
+"""
+# Each step is a multiplication and an addition that wait for the step before.
+KERNEL = """
+@ph.kernel(key=("N",), reference=unchanged)
+@ph.autotune(STEPS=[%s])
+def %s(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N], one: ph.f32, zero: ph.f32):
+    base: ph.let = ph.ctx.block.x * 256
+    v: ph.var = x[base:+256]
+    for i in ph.range(STEPS):
+        v = v * one + zero
+    out[base:+256] = v
+"""
+
+
+def kernels(**choices):
+    """A module with a kernel of each name, whose STEPS have these choices."""
+    name = "small_" + "_".join(choices)
+    path = os.path.join(tempfile.mkdtemp(prefix="phobos-small-"), name + ".py")
+    with open(path, "w") as file:
+        file.write(HEAD + "".join(KERNEL % (", ".join(map(str, steps)), kernel) for kernel, steps in choices.items()))
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def grid(meta):
     return (-(-meta["N"] // 256),)
 
 
-# Each step is a multiplication and an addition that wait for the step before: some 4 ns.
-@ph.kernel(key=("N",), reference=unchanged)
-@ph.autotune(STEPS=[256, 512])
-def quick_first(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N], one: ph.f32, zero: ph.f32):
-    base: ph.let = ph.ctx.block.x * 256
-    v: ph.var = x[base:+256]
-    for i in ph.range(STEPS):
-        v = v * one + zero
-    out[base:+256] = v
+def tune(kernel, arrays):
+    return kernel.tune(grid, *arrays, 1.0, 0.0, force=True)
 
 
-@ph.kernel(key=("N",), reference=unchanged)
-@ph.autotune(STEPS=[512, 256])
-def slow_first(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N], one: ph.f32, zero: ph.f32):
-    base: ph.let = ph.ctx.block.x * 256
-    v: ph.var = x[base:+256]
-    for i in ph.range(STEPS):
-        v = v * one + zero
-    out[base:+256] = v
+def steps_of(arrays):
+    """How many steps make each of LENGTHS_NS."""
+    if stage.quick():
+        return TRIED  # the stand-in's steps are of another kind
+    result = tune(kernels(tried=TRIED).tried, arrays)
+    short, long = (result.variants[index].best - result.record["timer_floor_ns"] for index in (0, 1))
+    return solved(short, long)
+
+
+def solved(short, long):
+    """The steps for LENGTHS_NS where TRIED take `short` and `long` ns."""
+    each = (long - short) / (TRIED[1] - TRIED[0])
+    first = max(1, round(TRIED[0] + (LENGTHS_NS[0] - short) / each))
+    return first, first + max(1, round((LENGTHS_NS[1] - LENGTHS_NS[0]) / each))
 
 
 def ranks(figures, driver, tunes):
     x = np.random.default_rng(1).random(256, np.float32)
     arrays = [stage.CardArray(driver, array) for array in (x, np.zeros_like(x))]
-    for kernel in (quick_first, slow_first):
-        results = [kernel.tune(grid, *arrays, 1.0, 0.0, force=True) for _ in range(tunes)]
-        right = sum(result.winner["STEPS"] == 256 for result in results)
+    quick, slow = steps_of(arrays)
+    module = kernels(quick_first=(quick, slow), slow_first=(slow, quick))
+    for kernel in (module.quick_first, module.slow_first):
+        results = [tune(kernel, arrays) for _ in range(tunes)]
+        right = sum(result.winner["STEPS"] == quick for result in results)
+        floor = results[0].record.get("timer_floor_ns")
         times = {v.settings["STEPS"]: statistics.median(r.variants[v.index].best for r in results)
                  for v in results[0].variants}
+        figures.check(f"{kernel.__name__}: the Result says what an empty kernel takes between events", floor is not None,
+                      note=f"{floor} ns")
         figures.add(f"{kernel.__name__}: tunes of {tunes} that rank right", right, "",
                     at_least=None if stage.quick() else tunes,
-                    note=f"{times[256]:.0f} ns and {times[512]:.0f} ns between events")
-        floor = results[0].record.get("timer_floor_ns")
-        figures.check("the Result says what an empty kernel takes between events", floor is not None, note=f"{floor} ns")
+                    note=f"{times[quick] - floor:.0f} and {times[slow] - floor:.0f} ns beyond an empty kernel's {floor}",
+                    detail={"steps": [quick, slow], "ns": times})
 
 
 def floor(figures, driver, rounds=300):

@@ -12,9 +12,11 @@ import time
 import unittest
 
 RUN = os.path.abspath("bench/gpu/run.py")
-sys.path.insert(0, os.path.dirname(RUN))
+SECTIONS = os.path.join(os.path.dirname(RUN), "sections")
+sys.path[:0] = [os.path.dirname(RUN), SECTIONS]
 import report
 import run
+import small
 
 # What guilty_compiler.py plants runs on a card alone; here the driver is told to do the same.
 SCRIPT = """
@@ -83,6 +85,8 @@ class Run(unittest.TestCase):
             self.assertIn(name, checks, said)
         with open(self.path("out/gpu.md")) as file:
             self.assertIn("| cold tune of the add, whole call |", file.read())
+        names = [row["name"] for row in sections["regret"]["rows"]]
+        self.assertEqual(len(names), len(set(names)), names)
 
     def test_a_fault_that_costs_no_variant_is_a_miss(self):
         with open(self.path("script"), "w") as file:
@@ -145,14 +149,23 @@ class OneSection(unittest.TestCase):
         self.assertIn("| timer floor | 1500 ns |", report.text({"machine": {"when": "now"}, "sections": {"own": section}}))
 
     def test_one_that_breaks_off_says_so_in_its_rows(self):
-        sections = os.path.join(os.path.dirname(RUN), "sections")
-        program = (f"import sys; sys.path.insert(0, {sections!r})\nimport stage\nfigures = stage.Figures()\n"
+        program = (f"import sys; sys.path.insert(0, {SECTIONS!r})\nimport stage\nfigures = stage.Figures()\n"
                    "figures.check('first', True)\nraise KeyError('gone')")
         section, log = self.run_program(program, 60)
         self.assertEqual(section["outcome"], "limits missed: 1", log)
         self.assertEqual([(row["name"], row["met"]) for row in section["rows"]],
                          [("first", True), ("the section ran to its end", False)])
         self.assertIn("KeyError: 'gone'", log)
+
+
+class Small(unittest.TestCase):
+
+    def test_steps_are_found_from_two_lengths(self):
+        # 20 ns a step and 400 ns beside them.
+        self.assertEqual(small.solved(400 + 64 * 20, 400 + 512 * 20), (30, 80))
+
+    def test_a_kernel_has_a_step_where_its_rest_is_longer(self):
+        self.assertEqual(small.solved(3000 + 64 * 20, 3000 + 512 * 20), (1, 51))
 
 
 class Report(unittest.TestCase):
