@@ -17,6 +17,10 @@ int64_t FloorDiv(int64_t a, int64_t b) {
   return quotient;
 }
 
+// The language's integers wrap; a sum or a product of two fits the wide type.
+using Wide = __int128;
+int64_t Wrapped(Wide value) { return static_cast<int64_t>(value); }
+
 class Runner {
  public:
   Runner(const ir::Function& function, const SmallLaunch& launch,
@@ -61,8 +65,8 @@ class Runner {
       case Opcode::kFor: {
         const int64_t hi = Scalar(op.operands[1]);
         const int64_t step = Scalar(op.operands[2]);
-        for (int64_t i = Scalar(op.operands[0]); step > 0 ? i < hi : i > hi; i += step) {
-          loops_[op.index] = i;
+        for (Wide i = Scalar(op.operands[0]); step > 0 ? i < hi : i > hi; i += step) {
+          loops_[op.index] = Wrapped(i);
           const Flow flow = Block(op.regions[0]);
           if (flow == kBreak) break;
           if (flow == kReturn) return kReturn;
@@ -136,17 +140,17 @@ class Runner {
       case Opcode::kCast:
         return op.type.dtype == ir::DType::kBool ? v(0) != 0 : v(0);
       case Opcode::kAdd:
-        return v(0) + v(1);
+        return Wrapped(Wide{v(0)} + v(1));
       case Opcode::kSub:
-        return v(0) - v(1);
+        return Wrapped(Wide{v(0)} - v(1));
       case Opcode::kMul:
-        return v(0) * v(1);
+        return Wrapped(Wide{v(0)} * v(1));
       case Opcode::kNegate:
-        return -v(0);
+        return Wrapped(-Wide{v(0)});
       case Opcode::kFloorDiv:
         return FloorDiv(v(0), v(1));
       case Opcode::kMod:
-        return v(1) == 0 ? 0 : v(0) - FloorDiv(v(0), v(1)) * v(1);
+        return v(1) == 0 ? 0 : Wrapped(v(0) - Wide{FloorDiv(v(0), v(1))} * v(1));
       case Opcode::kMinimum:
         return std::min(v(0), v(1));
       case Opcode::kMaximum:
