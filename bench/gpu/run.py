@@ -31,11 +31,10 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 DIST = os.environ.get("PHOBOS_DIST", os.path.join(ROOT, "dist"))
 SECTION = os.path.join(HERE, "sections")
 
-# Name -> (command, seconds that it may take).
+# Name -> (command, seconds that it may take), in the order in which they run: the comparison first, so that there is time
+# for it.
 SECTIONS = {
-    "ptx": ([sys.executable, os.path.join(ROOT, "tests/gpu/ptx/run_bundle.py"), "--time"], 150),
     "card": ([os.path.join(DIST, "bin", "card_test")], 150),
-    "clients": ([sys.executable, os.path.join(ROOT, "tests/gpu/clients/clients_on_card.py"), "--dist", DIST], 300),
     "tune": ([sys.executable, os.path.join(SECTION, "tune.py")], 420),
     "winner": ([sys.executable, os.path.join(SECTION, "winner.py")], 120),
     "launch": ([sys.executable, os.path.join(SECTION, "launch.py")], 120),
@@ -43,6 +42,8 @@ SECTIONS = {
     "small": ([sys.executable, os.path.join(SECTION, "small.py")], 90),
     "regret": ([sys.executable, os.path.join(SECTION, "regret.py")], 180),
     "correct": ([sys.executable, os.path.join(SECTION, "correct.py")], 240),
+    "clients": ([sys.executable, os.path.join(ROOT, "tests/gpu/clients/clients_on_card.py"), "--dist", DIST], 300),
+    "ptx": ([sys.executable, os.path.join(ROOT, "tests/gpu/ptx/run_bundle.py"), "--time"], 150),
 }
 
 
@@ -195,7 +196,7 @@ def main():
             # After each, so that a machine that is taken away leaves what there is.
             document["machine"]["card_after"] = card_state()
             write(document, chosen.out)
-    print(report.text(document))
+    print(report.text(document, brief=True))
     tail_of_failures(sections, os.path.join(chosen.out, "gpu.log"))
     return 0 if all(section["outcome"] == "ok" for section in sections.values()) else 1
 
