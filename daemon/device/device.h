@@ -90,6 +90,13 @@ class Device {
   // second job finds it warm. ResourceExhausted: over what the device has, with both numbers.
   virtual absl::StatusOr<std::byte*> Reserve(int64_t bytes, bool flush) = 0;
 
+  // Memory beside Reserve's, aligned to 256, for what a later job needs, so that it can be copied
+  // before that job begins. Takes the place of what an earlier call gave; 0 gives it back.
+  // ResourceExhausted: there is no room.
+  virtual absl::StatusOr<std::byte*> ReservePreloaded(int64_t) {
+    return absl::UnimplementedError("this device's memory is the host's");
+  }
+
   // Says what Load will be asked for soon. A device whose artifacts need more work before they can
   // run begins with it, in threads of its own; Load waits for its own file's.
   virtual void Expect(absl::Span<const KernelFile>) {}

@@ -20,8 +20,8 @@ namespace phobos::tuner {
 namespace {
 
 constexpr int64_t kBlockMultiple = int64_t{64} << 10;
-constexpr int64_t kTensorAlignment = 256;
 constexpr int64_t kCopyGrain = int64_t{4} << 20;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
 
 int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -119,8 +119,14 @@ struct CopyPool::State {
     idle.clear();
   }
 
+  uint64_t NewToken() {
+    const absl::MutexLock lock(&mutex);
+    return ++last_token;
+  }
+
   const int64_t limit_bytes;
   absl::Mutex mutex;
+  uint64_t last_token ABSL_GUARDED_BY(mutex) = 0;
   std::vector<Block> idle ABSL_GUARDED_BY(mutex);
   int64_t held_bytes ABSL_GUARDED_BY(mutex) = 0;  // in use and idle
 };
@@ -129,11 +135,34 @@ CopyPool::CopyPool(int64_t limit_bytes) : state_(std::make_shared<State>(limit_b
 
 CopyPool::~CopyPool() = default;
 
+void CopyPool::Prepare(int64_t bytes, uid_t uid) {
+  const absl::StatusOr<Block> block = state_->Take(bytes, uid);
+  if (!block.ok()) return;
+  // Not an error where the system does not know it: the pages are mapped when they are written.
+  madvise(block->data, static_cast<size_t>(block->bytes), kPopulateWrite);
+  state_->Give(*block);
+}
+
 void CopyPool::Trim() { state_->Trim(); }
 
 int64_t CopyPool::held_bytes() const {
   const absl::MutexLock lock(&state_->mutex);
   return state_->held_bytes;
+}
+
+Arguments::Arguments(std::shared_ptr<CopyPool::State> pool, uid_t uid)
+    : pool_(std::move(pool)), uid_(uid), token_(pool_->NewToken()) {}
+
+worker::PreloadCall Arguments::PreloadCall() const {
+  worker::PreloadCall call;
+  call.set_token(token_);
+  for (const Copied& copied : tensors_) {
+    worker::PreloadedTensor& tensor = *call.add_tensors();
+    tensor.set_offset_bytes(copied.offset_bytes);
+    tensor.set_bytes(copied.bytes);
+    tensor.set_address_mod_256(copied.address_mod_256);
+  }
+  return call;
 }
 
 absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
@@ -220,6 +249,7 @@ absl::Status Arguments::CopyExpected(const std::vector<TensorBytes>& expected) {
 }
 
 absl::Status Arguments::Replace(const std::vector<TensorBytes>& tensors) {
+  if (!tensors.empty()) token_ = pool_->NewToken();
   for (const TensorBytes& tensor : tensors) {
     ASSIGN_OR_RETURN(const Copied* target, Find(tensor));
     CopyBytes(mapped_[static_cast<size_t>(target->memory)] + target->offset_bytes, tensor.bytes);

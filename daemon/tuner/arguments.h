@@ -33,6 +33,9 @@ class CopyPool {
   CopyPool(const CopyPool&) = delete;
   CopyPool& operator=(const CopyPool&) = delete;
 
+  // Has memory of that size ready for `uid`'s next copy, so that it need not be made then. Where
+  // there is no room nothing happens.
+  void Prepare(int64_t bytes, uid_t uid);
   // Gives idle memory back to the system. What Arguments hold stays.
   void Trim();
   // Bytes of shared memory that exist for this pool, in use and idle.
@@ -43,6 +46,9 @@ class CopyPool {
   struct State;
   std::shared_ptr<State> state_;
 };
+
+// Where tensors lie in a copy: at multiples of this.
+inline constexpr int64_t kTensorAlignment = 256;
 
 // Bytes of one tensor: that the caller keeps readable for the call only, or on the device.
 struct TensorBytes {
@@ -90,16 +96,21 @@ class Arguments {
   };
   // In the order of Copy.
   const std::vector<Copied>& tensors() const { return tensors_; }
+  // Names the arguments' bytes as they are now, and no others while the pool lives. Not 0.
+  uint64_t token() const { return token_; }
+  // What the worker is to copy to its device before the job begins, from the first of memory().
+  worker::PreloadCall PreloadCall() const;
   // Descriptors for the worker; owned by this.
   const std::vector<worker::SharedMemory>& memory() const { return memory_; }
 
  private:
-  Arguments(std::shared_ptr<CopyPool::State> pool, uid_t uid) : pool_(std::move(pool)), uid_(uid) {}
+  Arguments(std::shared_ptr<CopyPool::State> pool, uid_t uid);
   // The tensor of that name; InvalidArgument: there is none, or it has another size.
   absl::StatusOr<Copied*> Find(const TensorBytes& tensor);
 
   const std::shared_ptr<CopyPool::State> pool_;
   const uid_t uid_;
+  uint64_t token_;
   std::vector<Copied> tensors_;
   std::vector<worker::SharedMemory> memory_;
   std::vector<std::byte*> mapped_;

@@ -149,6 +149,7 @@ absl::StatusOr<worker::JobSetup> MakeJobSetup(const Spec& spec, const compile::C
   setup.set_has_atol(spec.options.has_atol());
   setup.set_atol(spec.options.atol());
   setup.set_seed(seed);
+  setup.set_arguments_token(arguments.token());
   setup.set_flush(spec.options.flush_l2());
   return setup;
 }

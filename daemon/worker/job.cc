@@ -56,10 +56,10 @@ Job::Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark
 
 absl::StatusOr<std::unique_ptr<Job>> Job::Begin(
     JobSetup setup, const std::vector<absl::Span<const std::byte>>& memory, device::Device& device,
-    LaunchMark& mark) {
+    LaunchMark& mark, const Preloaded& preloaded) {
   ASSIGN_OR_RETURN(Layout layout, LayOut(Pointers(setup)));
   std::unique_ptr<Job> job(new Job(std::move(setup), std::move(layout), device, mark));
-  RETURN_IF_ERROR(job->AddTensors(memory));
+  RETURN_IF_ERROR(job->AddTensors(memory, preloaded));
   const int64_t tensors = job->layout_.total_bytes;
   ASSIGN_OR_RETURN(job->base_, device.Reserve(tensors + job->KeptBytes(), job->setup_.flush()));
   RETURN_IF_ERROR(job->AddSlots());
@@ -71,7 +71,7 @@ int64_t Job::KeptBytes() const {
   if (device_.description().has_host_memory) return 0;
   int64_t bytes = 0;
   for (const Tensor& tensor : tensors_) {
-    const auto places = tensor.expected.data() == nullptr ? 1 : 2;
+    const int places = (tensor.is_preloaded ? 0 : 1) + (tensor.expected.data() == nullptr ? 0 : 1);
     bytes += places * (tensor.setup->bytes() + 2 * kKeptAlignment);
   }
   return bytes;
@@ -80,11 +80,11 @@ int64_t Job::KeptBytes() const {
 absl::Status Job::Keep(int64_t offset) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = tensors_[i];
-    tensor.kept = tensor.pristine.data();
+    if (!tensor.is_preloaded) tensor.kept = tensor.pristine.data();
     tensor.kept_expected = tensor.expected.data();
     if (device_.description().has_host_memory) continue;
     for (const std::byte** kept : {&tensor.kept, &tensor.kept_expected}) {
-      if (*kept == nullptr) continue;
+      if (*kept == nullptr || (kept == &tensor.kept && tensor.is_preloaded)) continue;
       offset = (offset + kKeptAlignment - 1) / kKeptAlignment * kKeptAlignment;
       std::byte* place = base_ + offset + layout_.places[i].tensor % kKeptAlignment;
       RETURN_IF_ERROR(device_.Copy(place, *kept, layout_.places[i].bytes));
@@ -95,7 +95,8 @@ absl::Status Job::Keep(int64_t offset) {
   return Finish().status();
 }
 
-absl::Status Job::AddTensors(const std::vector<absl::Span<const std::byte>>& memory) {
+absl::Status Job::AddTensors(const std::vector<absl::Span<const std::byte>>& memory,
+                             const Preloaded& preloaded) {
   for (const TensorSetup& setup : setup_.tensors()) {
     const int64_t element = ElementBytes(setup.dtype());
     if (element == 0 || setup.bytes() % element != 0) {
@@ -107,6 +108,10 @@ absl::Status Job::AddTensors(const std::vector<absl::Span<const std::byte>>& mem
     tensor.setup = &setup;
     ASSIGN_OR_RETURN(tensor.pristine, Range(memory, setup.memory(), setup.offset_bytes(),
                                             setup.bytes(), setup.parameter()));
+    if (setup.memory() == 0 && setup.bytes() > 0) {
+      tensor.kept = preloaded.Find(setup_.arguments_token(), setup.offset_bytes());
+      tensor.is_preloaded = tensor.kept != nullptr;
+    }
     if (setup.expected_memory() >= 0) {
       ASSIGN_OR_RETURN(tensor.expected,
                        Range(memory, setup.expected_memory(), setup.expected_offset_bytes(),

@@ -23,6 +23,7 @@
 #include "daemon/worker/check/layout.h"
 #include "daemon/worker/link/launch_mark.h"
 #include "daemon/worker/messages.pb.h"
+#include "daemon/worker/preloaded.h"
 
 namespace phobos::worker {
 
@@ -32,11 +33,11 @@ device::KernelFile FileOf(const VariantSetup& variant);
 class Job {
  public:
   // Lays out the tensors in the device's memory. `memory` holds what the setup's indices mean; it,
-  // `device` and `mark` must outlive the job. InvalidArgument: a range outside its memory, a type
-  // or slot that makes no sense; ResourceExhausted: as Device::Reserve.
+  // `device`, `mark` and what is `preloaded` must outlive the job. InvalidArgument: a range outside
+  // its memory, a type or slot that makes no sense; ResourceExhausted: as Device::Reserve.
   static absl::StatusOr<std::unique_ptr<Job>> Begin(
       JobSetup setup, const std::vector<absl::Span<const std::byte>>& memory,
-      device::Device& device, LaunchMark& mark);
+      device::Device& device, LaunchMark& mark, const Preloaded& preloaded);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -72,16 +73,18 @@ class Job {
     absl::Span<const std::byte> expected;  // empty data: none
     const std::byte* kept = nullptr;
     const std::byte* kept_expected = nullptr;
+    bool is_preloaded = false;           // `kept` is a copy that was made before
     std::optional<double> expected_rms;  // worked out when first needed
     bool is_stale = true;
   };
 
   Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark);
-  absl::Status AddTensors(const std::vector<absl::Span<const std::byte>>& memory);
+  absl::Status AddTensors(const std::vector<absl::Span<const std::byte>>& memory,
+                          const Preloaded& preloaded);
   absl::Status AddSlots();
-  // Bytes of the device's memory that kept copies of all tensors take.
+  // Bytes of the device's memory that the kept copies still to be made take.
   int64_t KeptBytes() const;
-  // Makes the kept copies, from `offset` of the memory on.
+  // Makes those copies, from `offset` of the memory on.
   absl::Status Keep(int64_t offset);
 
   absl::StatusOr<const Variant*> Find(int variant) const;

@@ -123,6 +123,13 @@ class ProcessSupervisor : public Supervisor {
     return CallFresh(request, {}, "checking").status();
   }
 
+  absl::Status Preload(const PreloadCall& call, const SharedMemory& memory) override {
+    const absl::MutexLock lock(&mutex_);
+    Request request;
+    *request.mutable_preload() = call;
+    return CallFresh(request, {memory.fd}, "idle").status();
+  }
+
   absl::Status Fetch(const FetchCall& call, const SharedMemory& to) override {
     const absl::MutexLock lock(&mutex_);
     Request request;

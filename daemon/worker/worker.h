@@ -3,7 +3,7 @@
 // Worker: one device as the tuner sees it, in a process of its own that may die at any call and is
 // started again by the next. Begin gives it a job; Check, WarmUp and Round run variants of that
 // job; nothing of a job survives the process, so after a death the tuner calls Begin and Load again
-// (tuner/tune.cc). One thread at a time. Implemented by supervisor.h over a socketpair, and by
+// (tuner/field.cc). One thread at a time. Implemented by supervisor.h over a socketpair, and by
 // tests in memory.
 #ifndef PHOBOS_DAEMON_WORKER_WORKER_H_
 #define PHOBOS_DAEMON_WORKER_WORKER_H_
@@ -44,6 +44,10 @@ class Worker {
   // Says what Load will be called for once a job has begun, so that a GPU's linker can work beside
   // the upload. May leave some out.
   virtual absl::Status Expect(const std::vector<VariantSetup>& variants) = 0;
+
+  // Copies arguments of a later job to a device with memory of its own. The job with that token
+  // finds them there, if none came between; without, it copies them itself. Between jobs only.
+  virtual absl::Status Preload(const PreloadCall&, const SharedMemory&) { return absl::OkStatus(); }
 
   // Takes over a job: maps `memory`, lays out the tensors with canaries on both sides.
   // ResourceExhausted: needs more memory than the device has, with both numbers.

@@ -14,6 +14,7 @@
 #include "daemon/worker/link/channel.h"
 #include "daemon/worker/link/launch_mark.h"
 #include "daemon/worker/link/mapping.h"
+#include "daemon/worker/preloaded.h"
 #include "daemon/worker/supervisor.h"
 
 namespace phobos::worker {
@@ -46,6 +47,8 @@ class Server {
       case Request::kEnd:
         job_.reset();
         return absl::OkStatus();
+      case Request::kPreload:
+        return Preload(request.preload(), descriptors);
       case Request::kFetch:
         return Fetch(request.fetch(), descriptors);
       case Request::CALL_NOT_SET:
@@ -89,6 +92,7 @@ class Server {
     }
     if (device_ == nullptr) {
       ASSIGN_OR_RETURN(device_, device::Open(device_name_));
+      preloaded_.emplace(*device_);
     }
     *reply.mutable_device() = device_->description().device;
     return absl::OkStatus();
@@ -110,8 +114,18 @@ class Server {
     job_.reset();
     if (device_ == nullptr || !mark_.has_value()) return NotDescribed();
     ASSIGN_OR_RETURN(const auto memory, mappings_.Map(descriptors));
-    ASSIGN_OR_RETURN(job_, Job::Begin(setup, memory, *device_, *mark_));
+    preloaded_->KeepOnly(setup.arguments_token());
+    ASSIGN_OR_RETURN(job_, Job::Begin(setup, memory, *device_, *mark_, *preloaded_));
     return absl::OkStatus();
+  }
+
+  absl::Status Preload(const PreloadCall& call, const std::vector<Fd>& descriptors) {
+    if (device_ == nullptr || descriptors.size() != 1) {
+      return absl::FailedPreconditionError("a preload needs a device and one piece of memory");
+    }
+    job_.reset();  // its memory would go
+    ASSIGN_OR_RETURN(const auto memory, mappings_.Map(descriptors));
+    return preloaded_->Copy(call, memory[0]);
   }
 
   absl::Status Fetch(const FetchCall& call, const std::vector<Fd>& descriptors) {
@@ -136,6 +150,7 @@ class Server {
   const std::string device_name_;
   std::optional<LaunchMark> mark_;
   std::unique_ptr<device::Device> device_;
+  std::optional<Preloaded> preloaded_;  // with device_
   MappingPool mappings_;
   std::unique_ptr<Job> job_;
 };

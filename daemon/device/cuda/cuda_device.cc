@@ -180,6 +180,7 @@ class CudaDevice : public Device {
       : Device(std::move(description)),
         parts_(std::move(parts)),
         arena_(parts_.driver),
+        preloaded_(parts_.driver),
         flush_buffer_(parts_.driver),
         first_(parts_.driver),
         read_(parts_.driver) {}
@@ -205,6 +206,12 @@ class CudaDevice : public Device {
     return reinterpret_cast<std::byte*>(arena_.address());
   }
 
+  absl::StatusOr<std::byte*> ReservePreloaded(int64_t bytes) override {
+    if (bytes == 0) preloaded_.Free();
+    if (preloaded_.bytes() < bytes) RETURN_IF_ERROR(preloaded_.Allocate(bytes));
+    return reinterpret_cast<std::byte*>(preloaded_.address());
+  }
+
   void Expect(absl::Span<const KernelFile> files) override {
     for (const KernelFile& file : files) {
       const std::string cubin = CubinOf(file);
@@ -228,7 +235,10 @@ class CudaDevice : public Device {
   }
 
   absl::Status Copy(std::byte* to, const std::byte* from, int64_t bytes) override {
-    const bool is_on_card = arena_.Holds(to) && arena_.Holds(from);
+    const auto is_here = [this](const std::byte* pointer) {
+      return arena_.Holds(pointer) || preloaded_.Holds(pointer);
+    };
+    const bool is_on_card = is_here(to) && is_here(from);
     return parts_.stream->Copy(Address(to), Address(from), bytes, is_on_card);
   }
 
@@ -345,6 +355,7 @@ class CudaDevice : public Device {
 
   const Parts parts_;
   CardMemory arena_;
+  CardMemory preloaded_;
   CardMemory flush_buffer_;
   CardMemory first_;   // the comparing kernel's answer
   PinnedMemory read_;  // what Read gives

@@ -326,7 +326,10 @@ absl::StatusOr<JobPtr> Tunes::MakeJob(const Opened& opened, uid_t uid) {
   auto job =
       std::make_shared<Job>(std::move(subject), segments_, settings_.copy_bytes, settings_.now());
   // Where nobody can lead yet, the job ends before its compiler starts.
-  if (!opened.open.follow_only()) compiling_.Add([this, job] { Compile(job); });
+  if (!opened.open.follow_only()) {
+    compiling_.Add([this, job] { Compile(job); });
+    StartAhead(job);
+  }
   jobs_[name] = job;
   return job;
 }
@@ -370,6 +373,7 @@ void Tunes::Compile(const JobPtr& job) {
   absl::StatusOr<compile::CompiledSpace> space =
       runner_.CompileAll(subject.kernel->source, subject.kernel->description, subject.chip->name,
                          *subject.chip->results, subject.chip->artifacts);
+  if (space.ok()) LinkAhead(job, *space);
   const absl::MutexLock lock(&mutex_);
   Do(job, job->OnCompiled(std::move(space), settings_.now()));
 }
@@ -389,8 +393,7 @@ void Tunes::Copy(const JobPtr& job, const Job::Copy& copy) {
             [this, job, copy, arguments = *std::move(arguments)] { Fetch(job, copy, arguments); });
     return;
   }
-  const absl::MutexLock lock(&mutex_);
-  Do(job, job->OnCopied(copy, std::move(arguments), settings_.now()));
+  EndCopy(job, copy, std::move(arguments));
 }
 
 // On the device's thread.
@@ -401,12 +404,12 @@ void Tunes::Fetch(const JobPtr& job, const Job::Copy& copy,
   absl::Status status = absl::UnavailableError("the device is gone");
   for (const Bench& bench : benches_) {
     if (bench.device->uuid() != job->subject().device.uuid()) continue;
+    ServeOnly(bench, copy.uid);
     status = bench.worker->Fetch(arguments->FetchCall(copy.tensors), arguments->memory()[0]);
   }
   absl::StatusOr<std::shared_ptr<tuner::Arguments>> fetched = std::move(arguments);
   if (!status.ok()) fetched = status;
-  const absl::MutexLock lock(&mutex_);
-  Do(job, job->OnCopied(copy, std::move(fetched), settings_.now()));
+  EndCopy(job, copy, std::move(fetched));
 }
 
 void Tunes::Run(const Bench& bench, const JobPtr& job) {
@@ -427,18 +430,13 @@ absl::StatusOr<tuner::v1::Result> Tunes::Measure(const Bench& bench, const JobPt
   ASSIGN_OR_RETURN(const process::TimingLock card,
                    process::TimingLock::Take(settings_.lock_folder, uuid, stop, on_busy));
   absl::StatusOr<Job::Inputs> inputs;
-  bool is_another_users = false;
   {
     const absl::MutexLock lock(&mutex_);
     inputs = job->OnStarted(settings_.now());
     if (!inputs.ok()) return inputs.status();
     measured_[uuid] = job;
-    const uid_t uid = inputs->asked_by.uid;
-    is_another_users = std::exchange(served_.try_emplace(uuid, uid).first->second, uid) != uid;
   }
-  // A worker runs what its users send, and has their tensors: no other user's job gets that
-  // process.
-  if (is_another_users) bench.worker->Stop();
+  ServeOnly(bench, inputs->asked_by.uid);
   const auto progress = [&](const tuner::v1::Progress& news) {
     const absl::MutexLock lock(&mutex_);
     job->OnProgress(news, settings_.now());

@@ -128,7 +128,22 @@ class Tunes {
   void Compile(const JobPtr& job);
   void Copy(const JobPtr& job, const Job::Copy& copy);
 
+  // What came of a copy. Of the arguments: from now on they are copied to the device, too, and
+  // memory for the answers is made ready.
+  void EndCopy(const JobPtr& job, const Job::Copy& copy,
+               absl::StatusOr<std::shared_ptr<tuner::Arguments>> arguments);
+
+  // Has a GPU's worker do something for a job that does not have the device yet. An error is the
+  // job's own affair: it asks for the same when it runs.
+  void DoAhead(const JobPtr& job, uid_t uid, std::function<void(worker::Supervisor&)> work);
+  // Starts the process. What follows does nothing where none runs.
+  void StartAhead(const JobPtr& job);
+  void LinkAhead(const JobPtr& job, const compile::CompiledSpace& space);
+
   // On the device's thread.
+  // A worker runs what its users send, and has their tensors: no other user's job gets that
+  // process.
+  void ServeOnly(const Bench& bench, uid_t uid);
   void Fetch(const JobPtr& job, const Job::Copy& copy, std::shared_ptr<tuner::Arguments> arguments);
   void Run(const Bench& bench, const JobPtr& job);
   absl::StatusOr<tuner::v1::Result> Measure(const Bench& bench, const JobPtr& job);

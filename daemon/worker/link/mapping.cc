@@ -44,8 +44,7 @@ absl::StatusOr<MappingPool::Mapping> MappingPool::Find(int fd) const {
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
     return absl::InvalidArgumentError("memory that is not sealed against shrinking");
   }
-  void* address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ,
-                       MAP_SHARED | MAP_POPULATE, fd, 0);
+  void* address = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_SHARED, fd, 0);
   if (address == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap");
   return Mapping{status.st_dev, status.st_ino, static_cast<const std::byte*>(address),
                  status.st_size};

@@ -89,6 +89,36 @@ TEST(Arguments, ExpectedAndReplaced) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("50, but it has 100")));
 }
 
+TEST(Arguments, ATokenNamesTheBytesAsTheyAre) {
+  CopyPool pool(1 << 20);
+  const auto x = Filled(10, 1), y = Filled(10, 2);
+  ASSERT_OK_AND_ASSIGN(const auto first, Arguments::Copy(pool, kUid, {{"x", x, 16}}));
+  ASSERT_OK_AND_ASSIGN(const auto second, Arguments::Copy(pool, kUid, {{"x", x, 16}}));
+  const uint64_t token = first->token();
+  EXPECT_NE(token, 0u);
+  EXPECT_NE(token, second->token());
+  EXPECT_EQ(first->PreloadCall().token(), token);
+  EXPECT_EQ(first->PreloadCall().tensors(0).address_mod_256(), 16);
+  ASSERT_OK(first->CopyExpected({{"x", y, 0}}));
+  ASSERT_OK(first->Replace({}));
+  EXPECT_EQ(first->token(), token);
+  ASSERT_OK(first->Replace({{"x", y, 0}}));
+  EXPECT_NE(first->token(), token);
+  EXPECT_NE(first->token(), second->token());
+}
+
+TEST(CopyPool, PreparedMemoryIsTheNextCopys) {
+  CopyPool pool(1 << 20);
+  pool.Prepare(100'000, kUid);
+  const int64_t held = pool.held_bytes();
+  EXPECT_GE(held, 100'000);
+  const auto x = Filled(100'000, 1);
+  ASSERT_OK_AND_ASSIGN(const auto arguments, Arguments::Copy(pool, kUid, {{"x", x, 0}}));
+  EXPECT_EQ(pool.held_bytes(), held);
+  pool.Prepare(2 << 20, kUid);  // over the limit: no harm
+  EXPECT_EQ(pool.held_bytes(), held);
+}
+
 TEST(Arguments, MemoryIsSealedAgainstShrinking) {
   CopyPool pool(int64_t{1} << 30);
   const auto x = Filled(100, 1);

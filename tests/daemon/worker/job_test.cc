@@ -34,12 +34,13 @@ class JobTest : public ::testing::Test {
     device_ = std::make_unique<device::FakeDevice>(*std::move(parsed));
     auto mark = LaunchMark::Create();
     ASSERT_OK(mark);
+    preloaded_ = std::make_unique<Preloaded>(*device_);
     mark_ = std::make_unique<LaunchMark>(*std::move(mark));
     ASSERT_OK_AND_ASSIGN(
         job_, Job::Begin(in_place ? InPlace() : OutOfPlace(),
                          {absl::MakeConstSpan(reinterpret_cast<const std::byte*>(bytes_.data()),
                                               bytes_.size() * 4)},
-                         *device_, *mark_));
+                         *device_, *mark_, *preloaded_));
   }
 
   void Load(const std::vector<int>& variants) {
@@ -114,6 +115,7 @@ class JobTest : public ::testing::Test {
 
   std::vector<float> bytes_;
   std::unique_ptr<device::FakeDevice> device_;
+  std::unique_ptr<Preloaded> preloaded_;
   std::unique_ptr<LaunchMark> mark_;
   std::unique_ptr<Job> job_;
 };
@@ -289,11 +291,12 @@ TEST_F(JobTest, AsksOnlyForWhatIsThere) {
   EXPECT_THAT(job_->Round({}, true), StatusIs(absl::StatusCode::kFailedPrecondition));
   JobSetup outside = OutOfPlace();
   outside.mutable_tensors(1)->set_offset_bytes(15 * 64);
-  EXPECT_THAT(Job::Begin(outside, {absl::Span<const std::byte>()}, *device_, *mark_),
+  EXPECT_THAT(Job::Begin(outside, {absl::Span<const std::byte>()}, *device_, *mark_, *preloaded_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("outside the memory")));
   JobSetup slot;
   slot.add_slots()->set_tensor(4);
-  EXPECT_THAT(Job::Begin(slot, {}, *device_, *mark_), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Job::Begin(slot, {}, *device_, *mark_, *preloaded_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace
