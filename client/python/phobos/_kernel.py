@@ -430,22 +430,20 @@ class Kernel:
                 remedy="Compute the reference and the grid without this kernel.",
             )
         result = None
+        self._take(turn, binding)
         try:
-            self._take(turn, binding)
-            try:
-                turn.owner = me
-                try:
-                    plan = self._plans.get(binding.place)
-                    if plan is None and not is_empty(grid, self._description, binding.extents):
-                        plan, result = self._ask(binding, grid)
-                        self._keep(binding.place, plan)
-                finally:
-                    turn.owner = None
-            finally:
-                turn.lock.release()
+            turn.owner = me
+            plan = self._plans.get(binding.place)
+            if plan is None and not is_empty(grid, self._description, binding.extents):
+                plan, result = self._ask(binding, grid)
+                self._keep(binding.place, plan)
         finally:
+            turn.owner = None
+            # Those that wait for it have it; one who gives up waiting leaves it to them.
             with self._lock:
-                self._turns.pop(binding.place, None)
+                if self._turns.get(binding.place) is turn:
+                    del self._turns[binding.place]
+            turn.lock.release()
         # A listener may launch this kernel: nothing is held here.
         self._tell(result)
         return plan
@@ -466,7 +464,6 @@ class Kernel:
         referring, me = self._referring.get(self._key_of(binding)), threading.get_ident()
         if referring is None:
             return None
-
         if referring != me and not waits_for(referring, me):
             return None
         return LaunchError(

@@ -44,7 +44,8 @@ absl::Status OutOfTurn(const char* step, const char* remedy) {
 Job::Job(Subject subject, process::SegmentPool& segments, int64_t copy_limit, absl::Time now)
     : subject_(std::move(subject)), segments_(segments), copy_limit_(copy_limit), opened_(now) {
   progress_.set_job_id(subject_.job_id);
-  for (absl::Time* time : {&led_, &owned_, &expected_, &compiled_, &queued_, &started_, &told_}) {
+  for (absl::Time* time :
+       {&led_, &sent_, &owned_, &expected_, &compiled_, &queued_, &started_, &told_}) {
     *time = absl::InfinitePast();
   }
 }
@@ -202,6 +203,7 @@ void Job::DropLeader() {
   ++election_;
   loan_.reset();
   copy_ = Copy();
+  AwaitFetch(false);
   arguments_.reset();
   grids_.clear();
 }
@@ -237,7 +239,18 @@ Job::Work Job::OnArgs(uint64_t waiter, const tuner::v1::Args& args, absl::Time n
   grids_.assign(args.grids().begin(), args.grids().end());
   copy_ = Copy{election_, asked_by_.uid, false, loan_, *std::move(tensors), {}, nullptr};
   stage_ = Stage::kCopying;
+  sent_ = now;
+  AwaitFetch(copy_.has_foreign());
   return Work::kCopy;
+}
+
+void Job::AwaitFetch(bool awaits) {
+  awaits_fetch_ = awaits;
+  if (awaits) {
+    progress_.set_note("waiting for the card, to copy the arguments on it");
+  } else {
+    progress_.clear_note();
+  }
 }
 
 Job::Work Job::OnExpected(uint64_t waiter, const tuner::v1::Expected& expected, absl::Time now) {
@@ -273,10 +286,17 @@ Job::Work Job::OnReferenceFailed(uint64_t waiter, const std::string& message, ab
 
 Job::Copy Job::TakeCopy() { return std::exchange(copy_, Copy()); }
 
+bool Job::OnFetching(const Copy& copy) {
+  if (copy.election != election_ || stage_ != Stage::kCopying) return false;
+  AwaitFetch(false);
+  return true;
+}
+
 Job::Work Job::OnCopied(const Copy& copy,
                         absl::StatusOr<std::shared_ptr<tuner::Arguments>> arguments,
                         absl::Time now) {
   if (copy.election != election_ || stage_ == Stage::kEnded) return Work::kNone;
+  AwaitFetch(false);
   if (!arguments.ok() && copy.has_foreign() && !absl::IsInvalidArgument(arguments.status()) &&
       !absl::IsResourceExhausted(arguments.status())) {
     refuses_cuda_ipc_ = true;
@@ -284,9 +304,10 @@ Job::Work Job::OnCopied(const Copy& copy,
     return Elect(now);
   }
   if (!arguments.ok()) {
-    const absl::Status why =
-        error::About(arguments.status(), tuner::v1::ERROR_REASON_OUT_OF_MEMORY, "", "");
-    return RefuseLeader(why, now);
+    const tuner::v1::ErrorReason reason = absl::IsInvalidArgument(arguments.status())
+                                              ? tuner::v1::ERROR_REASON_BAD_ARGUMENT
+                                              : tuner::v1::ERROR_REASON_OUT_OF_MEMORY;
+    return RefuseLeader(error::About(arguments.status(), reason, "", ""), now);
   }
   if (!copy.is_expected) {
     arguments_ = *std::move(arguments);
@@ -374,6 +395,9 @@ bool Job::TimeOut(const Waiter& waiter, absl::Time now, std::string* which) cons
     case Stage::kLeading:
       return is_leader &&
              is_over("upload_timeout", led_, Limit(open.upload_timeout_ms(), kUploadTimeout));
+    case Stage::kCopying:
+      return awaits_fetch_ && is_over("queue_timeout", std::max(sent_, waiter.since),
+                                      Limit(open.queue_timeout_ms(), absl::InfiniteDuration()));
     case Stage::kReference:
       return is_leader && is_over("reference_timeout", owned_,
                                   Limit(open.reference_timeout_ms(), kReferenceTimeout));
@@ -413,8 +437,9 @@ tuner::v1::Phase Job::PhaseNow() const {
   switch (stage_) {
     case Stage::kElecting:
     case Stage::kLeading:
-    case Stage::kCopying:
       return tuner::v1::PHASE_UPLOAD;
+    case Stage::kCopying:
+      return awaits_fetch_ ? tuner::v1::PHASE_QUEUED : tuner::v1::PHASE_UPLOAD;
     case Stage::kReference:
     case Stage::kCopyingExpected:
       return tuner::v1::PHASE_REFERENCE;

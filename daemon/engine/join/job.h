@@ -128,6 +128,9 @@ class Job {
 
   // REQUIRES: kCopy was returned, once each.
   Copy TakeCopy();
+  // The worker begins with what is on the device of a Copy; before, it waited for the device.
+  // False: its leader left meanwhile, and it is not to be done.
+  bool OnFetching(const Copy& copy);
   // What came of a Copy. A late one (its leader left meanwhile) is ignored. Where what is on the
   // device could not be had, the caller is told Lead again, to send the bytes.
   Work OnCopied(const Copy& copy, absl::StatusOr<std::shared_ptr<tuner::Arguments>> arguments,
@@ -186,6 +189,7 @@ class Job {
   Work AfterLoss();
   Work QueueIfReady(absl::Time now);
 
+  void AwaitFetch(bool awaits);
   bool TimeOut(const Waiter& waiter, absl::Time now, std::string* which) const;
   tuner::v1::Phase PhaseNow() const;
   void TellAll(absl::Time now);
@@ -212,6 +216,7 @@ class Job {
   bool refuses_cuda_ipc_ = false;  // it was of no use in this job
   std::vector<tuner::v1::VariantGrid> grids_;
   Copy copy_;
+  bool awaits_fetch_ = false;  // kCopying: for the device, which may be tuned on
   std::shared_ptr<tuner::Arguments> arguments_;
 
   std::shared_ptr<const compile::CompiledSpace> space_;
@@ -219,7 +224,7 @@ class Job {
   absl::Time told_;
 
   // Times of the present leader and of the job.
-  absl::Time led_, owned_, expected_, compiled_, queued_, started_;
+  absl::Time led_, sent_, owned_, expected_, compiled_, queued_, started_;
 };
 
 }  // namespace phobos::engine

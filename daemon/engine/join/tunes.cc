@@ -400,12 +400,21 @@ void Tunes::Copy(const JobPtr& job, const Job::Copy& copy) {
 
 void Tunes::Fetch(const JobPtr& job, const Job::Copy& copy,
                   std::shared_ptr<tuner::Arguments> arguments) {
-  if (job->stop()) return;
+  const std::string& uuid = job->subject().device.uuid();
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (!job->OnFetching(copy)) return;
+    measured_[uuid] = job;
+  }
   absl::Status status = absl::UnavailableError("the device is gone");
   for (const Bench& bench : benches_) {
     if (bench.device->uuid() != job->subject().device.uuid()) continue;
     ServeOnly(bench, copy.uid);
     status = bench.worker->Fetch(arguments->FetchCall(copy.tensors), arguments->memory()[0]);
+  }
+  {
+    const absl::MutexLock lock(&mutex_);
+    measured_.erase(uuid);
   }
   absl::StatusOr<std::shared_ptr<tuner::Arguments>> fetched = std::move(arguments);
   if (!status.ok()) fetched = status;

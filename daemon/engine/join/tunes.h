@@ -169,7 +169,7 @@ class Tunes {
   absl::Time last_job_end_ ABSL_GUARDED_BY(mutex_);
   bool is_trimmed_ ABSL_GUARDED_BY(mutex_) = true;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  // By device: what is measured now, and for whom its worker last did.
+  // By device: for which job its worker works now, and for whom it last did.
   std::map<std::string, JobPtr> measured_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uid_t> served_ ABSL_GUARDED_BY(mutex_);
 

@@ -156,6 +156,27 @@ TEST_F(JobTest, HandlesThatCannotBeOpenedAreAskedForAsBytes) {
   EXPECT_EQ(job_->stage(), Stage::kReference);
 }
 
+TEST_F(JobTest, ACopyThatWaitsForTheCardIsQueued) {
+  Make("sm_90");
+  tuner::v1::Open open = OpenFor(16);
+  open.set_queue_timeout_ms(1000);
+  Join(1, open);
+  Join(2);
+  ASSERT_EQ(job_->OnArgs(1, OnCard(LeadOf(1)), now_), Work::kCopy);
+  const Job::Copy late = job_->TakeCopy();
+  EXPECT_EQ(job_->Status(now_).progress().phase(), tuner::v1::PHASE_QUEUED);
+  EXPECT_THAT(job_->Status(now_).progress().note(), HasSubstr("waiting for the card"));
+  now_ += absl::Milliseconds(1001);
+  job_->Tick(now_, 0, 0);
+  EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("queue_timeout of 1s"));
+  EXPECT_FALSE(job_->OnFetching(late));
+  // The next one leads; once the worker copies, nobody waits for the card.
+  ASSERT_EQ(job_->OnArgs(2, OnCard(LeadOf(2)), now_), Work::kCopy);
+  EXPECT_TRUE(job_->OnFetching(job_->TakeCopy()));
+  EXPECT_EQ(job_->Status(now_).progress().phase(), tuner::v1::PHASE_UPLOAD);
+  EXPECT_EQ(job_->Status(now_).progress().note(), "");
+}
+
 TEST_F(JobTest, HandlesThatAreWrongAreRefused) {
   for (const auto& [change, text] :
        std::vector<std::pair<std::function<void(tuner::v1::BufferRef&)>, std::string>>{
@@ -177,6 +198,7 @@ TEST_F(JobTest, HandlesThatAreWrongAreRefused) {
   const Job::Copy copy = job_->TakeCopy();
   job_->OnCopied(copy, absl::InvalidArgumentError("x runs past its allocation"), now_);
   EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("past its allocation"));
+  EXPECT_EQ(error::DetailOf(EndOf(1)).reason(), tuner::v1::ERROR_REASON_BAD_ARGUMENT);
   // The host chip takes none.
   Make();
   Join(1);
