@@ -131,6 +131,9 @@ absl::Status CardStream::Launch(const cuda::CudaKernel& kernel, absl::Span<const
   if (result != cuda::kSuccess) return Lost("cuEventRecord", result);
   result = kernel.Launch(slots.data(), slots.size(), grid, stream_);
   if (result != cuda::kSuccess) Release();  // nobody may wait for what is behind the gate
+  if (is_first && result == cuda::kInvalidValue) {
+    return absl::InvalidArgumentError(driver_->Error("cuLaunchKernel", result).message());
+  }
   if (result == cuda::kOutOfMemory || result == cuda::kLaunchOutOfResources) {
     return FromLaunch(driver_->Error("cuLaunchKernel", result));
   }

@@ -7,7 +7,8 @@
 //
 // An error of the driver here is Aborted, whatever it was: what the card did of the batch is not
 // known any more, and a new process is. But a launch that is refused for want of memory or
-// registers is ResourceExhausted or FailedPrecondition.
+// registers is ResourceExhausted or FailedPrecondition, and a kernel's first one that is refused
+// as an invalid value InvalidArgument.
 #ifndef PHOBOS_DAEMON_DEVICE_CUDA_CARD_STREAM_H_
 #define PHOBOS_DAEMON_DEVICE_CUDA_CARD_STREAM_H_
 

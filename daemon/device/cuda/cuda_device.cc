@@ -258,8 +258,20 @@ class CudaDevice : public Device {
   absl::Status Launch(const Kernel& kernel, absl::Span<const uint64_t> slots,
                       const tuner::v1::Grid& grid) override {
     const auto& loaded = static_cast<const LoadedKernel&>(kernel);
-    return parts_.stream->Launch(*loaded.kernel, slots, {grid.x(), grid.y(), grid.z()},
-                                 !std::exchange(loaded.was_launched, true));
+    const absl::Status launched =
+        parts_.stream->Launch(*loaded.kernel, slots, {grid.x(), grid.y(), grid.z()},
+                              !std::exchange(loaded.was_launched, true));
+    if (!absl::IsInvalidArgument(launched)) return launched;
+    // What the driver says where a kernel's local memory does not fit.
+    const int64_t local = loaded.kernel->local_bytes();
+    const cuda::Card& card = parts_.card;
+    const int64_t needed = local * card.multiprocessors * card.max_threads;
+    if (needed < card.memory_bytes / 4) return absl::AbortedError(launched.message());
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "its ", local, " bytes of local memory a thread (arrays of its own and spilled registers) ",
+        "are set aside for all threads that the card's ", card.multiprocessors,
+        " multiprocessors hold, ", needed, " bytes or more, and the card has ", card.memory_bytes,
+        ": ", launched.message()));
   }
 
   absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t)> runs) override {

@@ -243,6 +243,12 @@ class FaultTest(Bench):
                              {256: "unsupported", 512: "out_of_memory", 1024: "crashed", 2048: "timed"})
         self.assertIn("@ph.launch", outcome.variants[256].reason)
 
+    def test_local_memory_that_the_card_does_not_have(self):
+        # Drivers refuse the first launch as an invalid value. Without the local memory that means a lost card.
+        outcome = self.check("kernel BLOCK=256 refuse 1 1\nkernel BLOCK=256 local 524000\nkernel BLOCK=512 refuse 1 1\n",
+                             {256: "out_of_memory", 512: "crashed", 1024: "timed", 2048: "timed"})
+        self.assertRegex(outcome.variants[256].reason, "524000 bytes of local memory a thread.*the card has 268435456")
+
     def test_a_launch_that_never_ends(self):
         outcome = self.check("kernel BLOCK=1024 hang 1\n", {256: "timed", 512: "timed", 1024: "timed_out", 2048: "timed"})
         self.assertIn("ran longer than", outcome.variants[1024].reason)

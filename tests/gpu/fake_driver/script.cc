@@ -37,6 +37,7 @@ bool ReadKernel(std::istream& words, KernelRule& rule) {
   if (verb == "hang") return ReadOccasion(words, false, rule.hang);
   if (verb == "slow") return static_cast<bool>(words >> rule.slow_launch >> rule.slow_ms);
   if (verb == "link") return static_cast<bool>(words >> rule.link_result);
+  if (verb == "local") return static_cast<bool>(words >> rule.local_bytes);
   if (verb == "max_threads") return static_cast<bool>(words >> rule.max_threads);
   return false;
 }
@@ -90,6 +91,7 @@ KernelRule Script::RuleOf(const std::string& image) const {
       all.slow_ms = rule.slow_ms;
     }
     if (rule.link_result != 0) all.link_result = rule.link_result;
+    if (rule.local_bytes != 0) all.local_bytes = rule.local_bytes;
     if (rule.max_threads != 0) all.max_threads = rule.max_threads;
   }
   return all;

@@ -21,6 +21,7 @@
 //     kernel TEXT hang K         the K-th launch never ends
 //     kernel TEXT slow K MS      the K-th launch takes so long
 //     kernel TEXT link RESULT    linking it, or loading its PTX, fails
+//     kernel TEXT local N        bytes of local memory a thread that the driver tells
 //     kernel TEXT max_threads N  what its block may have (else what .maxntid says)
 //     throttled FROM TO BITS     the FROM-th to the TO-th time that NVML is asked for reasons
 //     foreign FROM TO PERCENT    likewise for what another process uses of the card
@@ -64,6 +65,7 @@ struct KernelRule {
   int64_t slow_ms = 0;
   int link_result = 0;
   int max_threads = 0;
+  int local_bytes = 0;
 };
 
 // From a number of questions to another, both included.

@@ -318,9 +318,10 @@ Result cuModuleGetFunction(Function* function, Module module, const char* name) 
 
 Result cuFuncGetAttribute(int* value, FunctionAttribute which, Function function) {
   return Call("cuFuncGetAttribute", Need::kContext, "", [&](World&) {
-    *value = which == kFunctionMaxThreads  ? function->entry->most_threads
-             : which == kFunctionRegisters ? 32
-                                           : 0;
+    *value = which == kFunctionMaxThreads   ? function->entry->most_threads
+             : which == kFunctionRegisters  ? 32
+             : which == kFunctionLocalBytes ? function->image->rule().local_bytes
+                                            : 0;
     return kSuccess;
   });
 }
