@@ -547,6 +547,28 @@ class InterruptTest(Case):
             make().tune(blocks, self.x, self.out, 0.5, reference=reference)
         self.assertLess(time.monotonic() - began, 5)
 
+    def test_who_gives_up_waiting_leaves_the_turn_to_the_others(self):
+        began, go_on = threading.Event(), threading.Event()
+
+        def reference(x, out, alpha):
+            began.set()
+            go_on.wait(20)
+            return {"out": x}
+
+        add = make(reference)
+        first = threading.Thread(target=lambda: add[blocks](self.x, self.out, 0.5))
+        first.start()
+        try:
+            self.assertTrue(began.wait(20))
+            threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with self.assertRaises(KeyboardInterrupt):
+                add[blocks](self.x, self.out, 0.5)
+            self.assertEqual(len(add._turns), 1)
+        finally:
+            go_on.set()
+            first.join()
+        self.assertEqual(len(add._turns), 0)
+
     def test_a_program_s_own_handler_is_called(self):
         calls = []
         before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))

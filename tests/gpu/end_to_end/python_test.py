@@ -61,7 +61,9 @@ class Array:
         return {"shape": self.like.shape, "typestr": self.like.dtype.str, "data": (self.address, False),
                 "strides": None, "stream": 1, "version": 3}
 
+filled = []
 def reference(x, y, out):
+    filled.append(x.base is not None)  # by the library; else it is a copy of a copy
     x[0] += 1  # its copies are its own
     return {"out": np.concatenate([[x[0] - 1], x[1:]]).astype(x.dtype) + y}
 
@@ -75,7 +77,7 @@ result = add.tune(grid, x, y, out, reference=reference)
 assert np.array_equal(out.get(), np.zeros(n, np.float32))
 add[grid](x, y, out)
 assert np.array_equal(out.get(), values + values / 2)
-say(winner=result.winner, cached=result.cached, uuid=result.device["uuid"], pid=os.getpid())
+say(winner=result.winner, cached=result.cached, uuid=result.device["uuid"], filled=filled, pid=os.getpid())
 """
 
 
@@ -115,6 +117,7 @@ class PythonTest(Bench):
         self.start()
         first = self.run_python(TUNE)
         self.assertEqual((first["winner"], first["cached"], first["uuid"]), ({"BLOCK": 512}, False, CARD))
+        self.assertEqual(first["filled"], [True])
         opened = self.calls_of("cuIpcOpenMemHandle_v2")
         self.assertEqual(len(opened), 3)  # one a tensor: each has an allocation of its own
         self.assertNotIn(first["pid"], opened)
@@ -137,7 +140,8 @@ say(winner=add.result(N=n).winner, tuned=len(tuned), pid=os.getpid())
 
     def test_without_ipc_the_bytes_go_through_the_host(self):
         self.start(BASE + "no_ipc\n")
-        self.assertEqual(self.run_python(TUNE)["winner"], {"BLOCK": 512})
+        said = self.run_python(TUNE)
+        self.assertEqual((said["winner"], said["filled"]), ({"BLOCK": 512}, [False]))
         self.assertEqual(self.calls_of("cuIpcOpenMemHandle_v2"), [])
 
     def test_where_the_worker_cannot_open_a_handle_the_bytes_go_through_the_host(self):
