@@ -27,7 +27,8 @@ kernel FAULT=3 hang 0
 kernel FAULT=4 poke 2 20000
 kernel FAULT=5 link 218
 kernel FAULT=6 max_threads 32
-kernel FAULT=7 link 2
+kernel FAULT=7 local 524000
+kernel FAULT=7 refuse 0 1
 kernel FAULT=8 refuse 0 2
 """
 
