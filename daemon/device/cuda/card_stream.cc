@@ -49,10 +49,11 @@ absl::Status CardStream::Make() {
   RETURN_IF_ERROR(check("cuStreamCreate", call_.create_stream(&stream_, cuda::kStreamNonBlocking)));
   void* memory = nullptr;
   RETURN_IF_ERROR(check("cuMemHostAlloc",
-                        call_.host_allocate(&memory, 2 * sizeof(Word), cuda::kHostDeviceMap)));
-  words_ = new (memory) Word[2]();
+                        call_.host_allocate(&memory, 3 * sizeof(Word), cuda::kHostDeviceMap)));
+  words_ = new (memory) Word[3]();
   RETURN_IF_ERROR(check("cuMemHostGetDevicePointer", call_.host_pointer(&gate_, &words_[0], 0)));
   RETURN_IF_ERROR(check("cuMemHostGetDevicePointer", call_.host_pointer(&over_, &words_[1], 0)));
+  RETURN_IF_ERROR(check("cuMemHostGetDevicePointer", call_.host_pointer(&passed_, &words_[2], 0)));
   while (events_.size() < kFirstEvents) RETURN_IF_ERROR(AddEvents());
   return absl::OkStatus();
 }
@@ -110,6 +111,25 @@ absl::Status CardStream::Copy(uint64_t to, uint64_t from, int64_t bytes, bool is
   }
   const cuda::Result result = call_.copy(to, from, static_cast<size_t>(bytes), stream_);
   return result == cuda::kSuccess ? absl::OkStatus() : Lost("cuMemcpyAsync", result);
+}
+
+absl::StatusOr<uint32_t> CardStream::Mark() {
+  const cuda::Result result =
+      call_.write_value(stream_, passed_, ++marks_, cuda::kWriteValueDefault);
+  if (result != cuda::kSuccess) return Lost("cuStreamWriteValue32", result);
+  return marks_;
+}
+
+absl::Status CardStream::Await(uint32_t mark) {
+  const auto is_passed = [&] {
+    const uint32_t passed = words_[2].value.load(std::memory_order_acquire);
+    return static_cast<int32_t>(passed - mark) >= 0;
+  };
+  while (!is_passed()) {
+    const cuda::Result result = call_.query_stream(stream_);
+    if (result != cuda::kSuccess && result != cuda::kNotReady) return Lost("cuStreamQuery", result);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CardStream::Fill(uint64_t to, uint32_t value, int64_t words) {

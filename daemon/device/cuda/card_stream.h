@@ -48,6 +48,10 @@ class CardStream {
   // Each side is an address of the card or of the host. A copy that touches the host's memory lets
   // the batch go, because the driver may wait for it.
   absl::Status Copy(uint64_t to, uint64_t from, int64_t bytes, bool is_on_card);
+  // Queues a mark behind all copies, which must have been let go; Await returns when the card has
+  // passed it. 0 is always passed.
+  absl::StatusOr<uint32_t> Mark();
+  absl::Status Await(uint32_t mark);
   absl::Status Fill(uint64_t to, uint32_t value, int64_t words);
   // `is_first`: of this kernel. The driver may wait for the card then, to load the code or to find
   // memory for its spills, so the batch is let go. REQUIRES: every side of the grid is positive.
@@ -77,9 +81,11 @@ class CardStream {
   const std::shared_ptr<const launch::cuda::CudaDriver> driver_;
   const launch::cuda::Functions& call_;
   launch::cuda::Stream stream_ = nullptr;
-  Word* words_ = nullptr;  // the gate's, then the number of launches that are over
+  // The gate's, the number of launches that are over, the last mark passed.
+  Word* words_ = nullptr;
   launch::cuda::DevicePointer gate_ = 0;
   launch::cuda::DevicePointer over_ = 0;
+  launch::cuda::DevicePointer passed_ = 0;
   std::vector<EventPair> events_;
 
   enum class State { kIdle, kHeld, kReleased };
@@ -87,6 +93,7 @@ class CardStream {
   uint32_t batch_ = 0;          // its number: the gate's value that lets it go
   int held_ = 0;                // copies, fills and launches queued behind the gate
   size_t launches_ = 0;
+  uint32_t marks_ = 0;
 };
 
 }  // namespace phobos::device

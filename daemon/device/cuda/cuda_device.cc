@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -24,7 +25,8 @@
 #include "client/launch/cuda/kernel.h"
 #include "daemon/device/cuda/card_stream.h"
 #include "daemon/device/cuda/card_watch.h"
-#include "daemon/device/cuda/fetch.h"
+#include "daemon/device/cuda/copy/fetch.h"
+#include "daemon/device/cuda/copy/staging.h"
 #include "daemon/device/cuda/kernels.h"
 #include "daemon/device/cuda/linker.h"
 #include "daemon/device/cuda/nvml.h"
@@ -38,6 +40,7 @@ using DriverPtr = std::shared_ptr<const cuda::CudaDriver>;
 
 // Of the buffer that Read starts with: canaries fit, so that no round makes it larger.
 constexpr int64_t kFirstReadBytes = int64_t{64} << 10;
+constexpr int64_t kMostPinnedReadBytes = int64_t{1} << 20;
 constexpr int kMostLinkThreads = 16;
 constexpr int kFloorLaunches = 64;
 constexpr int64_t kWideBytes = 16;  // what the comparing kernel reads at once
@@ -120,12 +123,14 @@ class PinnedMemory {
     bytes_ = bytes;
     return absl::OkStatus();
   }
+  // Null before the first Grow and after one that failed.
   std::byte* data() const { return static_cast<std::byte*>(memory_); }
 
  private:
   void Free() {
     if (bytes_ > 0) (*driver_)->host_free(memory_);
     bytes_ = 0;
+    memory_ = nullptr;
   }
   const DriverPtr driver_;
   void* memory_ = nullptr;
@@ -168,6 +173,7 @@ struct Parts {
   cuda::Card card;
   std::unique_ptr<PrimaryContext> context;
   std::unique_ptr<CardStream> stream;
+  std::unique_ptr<Staging> staging;
   std::unique_ptr<cuda::CudaKernel> nothing;
   std::unique_ptr<cuda::CudaKernel> first_difference;
   std::unique_ptr<CardWatch> watch;
@@ -238,12 +244,15 @@ class CudaDevice : public Device {
     const auto is_here = [this](const std::byte* pointer) {
       return arena_.Holds(pointer) || preloaded_.Holds(pointer);
     };
-    const bool is_on_card = is_here(to) && is_here(from);
-    return parts_.stream->Copy(Address(to), Address(from), bytes, is_on_card);
+    if (is_here(to) && is_here(from)) {
+      return parts_.stream->Copy(Address(to), Address(from), bytes, /*is_on_card=*/true);
+    }
+    return is_here(to) ? parts_.staging->Upload(Address(to), from, bytes)
+                       : parts_.staging->Download(to, Address(from), bytes);
   }
 
   absl::Status Fetch(absl::Span<const ForeignBytes> pieces) override {
-    return FetchForeign(*parts_.driver, *parts_.stream, pieces);
+    return FetchForeign(*parts_.driver, *parts_.stream, *parts_.staging, pieces);
   }
 
   absl::Status Flush() override {
@@ -289,6 +298,7 @@ class CudaDevice : public Device {
   }
 
   absl::StatusOr<const std::byte*> Read(const std::byte* from, int64_t bytes) override {
+    if (bytes > kMostPinnedReadBytes) return ReadLarge(from, bytes);
     RETURN_IF_ERROR(read_.Grow(bytes));
     RETURN_IF_ERROR(parts_.stream->Copy(Address(read_.data()), Address(from), bytes, false));
     RETURN_IF_ERROR(parts_.stream->Finish(Unwatched).status());
@@ -314,6 +324,23 @@ class CudaDevice : public Device {
   }
 
  private:
+  // Pinning takes longer than what it saves.
+  absl::StatusOr<const std::byte*> ReadLarge(const std::byte* from, int64_t bytes) {
+    if (large_read_bytes_ < bytes) {
+      large_read_.reset();
+      large_read_bytes_ = 0;
+      large_read_.reset(new (std::nothrow) std::byte[static_cast<size_t>(bytes)]);
+      if (large_read_ == nullptr) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("no memory of the host for ", bytes, " bytes of the card's"));
+      }
+      large_read_bytes_ = bytes;
+    }
+    RETURN_IF_ERROR(parts_.staging->Download(large_read_.get(), Address(from), bytes));
+    RETURN_IF_ERROR(parts_.stream->Finish(Unwatched).status());
+    return large_read_.get();
+  }
+
   std::string CubinOf(const KernelFile& file) const {
     return cuda::CubinPath(file.path, parts_.card, parts_.driver->version());
   }
@@ -371,6 +398,8 @@ class CudaDevice : public Device {
   CardMemory flush_buffer_;
   CardMemory first_;   // the comparing kernel's answer
   PinnedMemory read_;  // what Read gives
+  std::unique_ptr<std::byte[]> large_read_;
+  int64_t large_read_bytes_ = 0;
   uint32_t flush_value_ = 0;
   size_t flushes_ = 0;  // since the last Finish
 };
@@ -492,6 +521,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCuda(const std::string& name) {
 
   parts.watch = std::make_unique<CardWatch>(std::move(nvml), own);
   ASSIGN_OR_RETURN(parts.stream, CardStream::Open(parts.driver));
+  parts.staging = std::make_unique<Staging>(parts.driver, *parts.stream);
   ASSIGN_OR_RETURN(parts.nothing, LoadOwn(parts.driver, kNothing));
   ASSIGN_OR_RETURN(parts.first_difference, LoadOwn(parts.driver, kFirstDifference));
   const int threads = static_cast<int>(std::thread::hardware_concurrency());

@@ -189,6 +189,27 @@ TEST(CudaDeviceTest, FindsTheFirstDifference) {
 }
 
 // Calls of the driver between two launches' samples, by name.
+TEST(CudaDeviceTest, LargeCopiesGoInPieces) {
+  // Odd sizes: below a piece, a bit more than one, several.
+  for (const int64_t bytes : {int64_t{1} << 20, (int64_t{8} << 20) + 3, (int64_t{27} << 20) + 77}) {
+    InProcess("", [bytes] {
+      auto device = Open("cuda:0");
+      ASSERT_OK(device);
+      auto base = (*device)->Reserve(2 * bytes, false);
+      ASSERT_OK(base);
+      std::vector<std::byte> sent(static_cast<size_t>(bytes)), got(static_cast<size_t>(bytes));
+      for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<std::byte>(i * 7 + i / 4099);
+      ASSERT_OK((*device)->Copy(*base + 1, sent.data(), bytes));
+      ASSERT_OK((*device)->Copy(got.data(), *base + 1, bytes));
+      ASSERT_OK((*device)->Finish(Ignore));
+      EXPECT_TRUE(got == sent);
+      auto read = (*device)->Read(*base + 1, bytes);
+      ASSERT_OK(read);
+      EXPECT_EQ(memcmp(*read, sent.data(), sent.size()), 0);
+    });
+  }
+}
+
 TEST(CudaDeviceTest, NothingButFlushEventsAndLaunchBetweenSamples) {
   const auto calls = InProcess("", [] {
     Bench bench;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/device/cuda/fetch.h"
+#include "daemon/device/cuda/copy/fetch.h"
 
 #include <string.h>
 
@@ -78,7 +78,7 @@ class Opened {
 
 }  // namespace
 
-absl::Status FetchForeign(const cuda::CudaDriver& driver, CardStream& stream,
+absl::Status FetchForeign(const cuda::CudaDriver& driver, CardStream& stream, Staging& staging,
                           absl::Span<const ForeignBytes> pieces) {
   Opened opened(driver);
   std::vector<uint64_t> addresses;
@@ -86,8 +86,7 @@ absl::Status FetchForeign(const cuda::CudaDriver& driver, CardStream& stream,
     ASSIGN_OR_RETURN(addresses.emplace_back(), opened.AddressOf(piece));
   }
   for (size_t i = 0; i < pieces.size(); ++i) {
-    RETURN_IF_ERROR(stream.Copy(reinterpret_cast<uint64_t>(pieces[i].to), addresses[i],
-                                pieces[i].bytes, /*is_on_card=*/false));
+    RETURN_IF_ERROR(staging.Download(pieces[i].to, addresses[i], pieces[i].bytes));
   }
   return stream.Finish([](size_t) {}).status();
 }
