@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floor division and remainder of doubles as the kernel language has them: exactly Python's, but
+// Floor division and remainder of numbers as the kernel language has them: exactly Python's, but
 // that by zero both are 0. For whoever computes constants and conditions before a kernel runs; no
 // state, any thread.
 #ifndef PHOBOS_BASE_FLOOR_DIVISION_H_
@@ -9,6 +9,18 @@
 #include <cmath>
 
 namespace phobos {
+
+// a // b of integers. Wide, so that no quotient of two int64 leaves the type.
+inline __int128 FloorDivide(__int128 a, __int128 b) {
+  if (b == 0) return 0;
+  const __int128 quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+// a % b of integers: with the sign of b.
+inline __int128 FloorModulo(__int128 a, __int128 b) {
+  return b == 0 ? 0 : a - FloorDivide(a, b) * b;
+}
 
 // a % b: exact, with the sign of b.
 inline double FloorModulo(double a, double b) {

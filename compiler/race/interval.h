@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/floor_division.h"
+
 namespace phobos::compiler::race {
 
 struct Interval {
@@ -44,10 +46,6 @@ inline int64_t UpperBound(__int128 value) {
   return static_cast<int64_t>(value < -kFar ? -kFar : value);
 }
 
-inline __int128 FloorDivide(__int128 a, __int128 b) {
-  const __int128 quotient = a / b;
-  return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
 inline __int128 CeilDivide(__int128 a, __int128 b) { return -FloorDivide(-a, b); }
 
 }  // namespace phobos::compiler::race

@@ -56,8 +56,8 @@ Interval Product(Interval a, Interval b) {
 // a // b, where by 0 gives 0. The ends of an open range are those of i64.
 Interval Quotient(Interval a, Interval b) {
   if (b.lo == b.hi && b.lo > 0) {
-    return {static_cast<int64_t>(FloorDivide(a.lo, b.lo)),
-            static_cast<int64_t>(FloorDivide(a.hi, b.lo))};
+    return {static_cast<int64_t>(FloorDivide(__int128{a.lo}, b.lo)),
+            static_cast<int64_t>(FloorDivide(__int128{a.hi}, b.lo))};
   }
   // By a positive number no larger magnitude, and the sign stays.
   if (a.lo < 0) return {};

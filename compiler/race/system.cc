@@ -75,7 +75,8 @@ void System::AddConstraint(Terms terms, Interval bounds) {
   if (divisor > 1) {
     for (auto& term : constraint.terms) term.second /= divisor;
     if (bounds.has_lo()) bounds.lo = static_cast<int64_t>(CeilDivide(bounds.lo, divisor));
-    if (bounds.has_hi()) bounds.hi = static_cast<int64_t>(FloorDivide(bounds.hi, divisor));
+    if (bounds.has_hi())
+      bounds.hi = static_cast<int64_t>(FloorDivide(__int128{bounds.hi}, divisor));
   }
   constraint.bounds = bounds;
   impossible_ |= bounds.empty();

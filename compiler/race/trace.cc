@@ -64,9 +64,9 @@ Known Binary(Opcode opcode, DType dtype, int64_t left, int64_t right) {
       return Wrap(dtype, static_cast<__int128>(static_cast<unsigned __int128>(a) *
                                                static_cast<unsigned __int128>(b)));
     case Opcode::kFloorDiv:
-      return b == 0 ? 0 : Wrap(dtype, FloorDivide(a, b));
+      return Wrap(dtype, FloorDivide(a, b));
     case Opcode::kMod:
-      return b == 0 ? 0 : Wrap(dtype, a - FloorDivide(a, b) * b);
+      return Wrap(dtype, FloorModulo(a, b));
     case Opcode::kMinimum:
       return Wrap(dtype, std::min(a, b));
     case Opcode::kMaximum:

@@ -33,12 +33,6 @@ long double AsExact(const ConstantValue& value) {
   return IsFloat(value) ? std::get<double>(value) : static_cast<long double>(AsInt(value));
 }
 
-Wide FloorDivide(Wide a, Wide b) {
-  if (b == 0) return 0;
-  const Wide quotient = a / b;
-  return quotient - ((a % b != 0 && ((a < 0) != (b < 0))) ? 1 : 0);
-}
-
 // base ** exponent, or nothing when no int64 holds it. REQUIRES: exponent >= 0.
 std::optional<Wide> Power(Wide base, int64_t exponent) {
   Wide result = 1;
@@ -138,7 +132,7 @@ Result Evaluator::Integers(ast::BinaryOp op, int64_t a, int64_t b, const ast::Ex
     case ast::BinaryOp::kFloorDiv:
       return Integer(FloorDivide(x, y), expr);
     case ast::BinaryOp::kMod:
-      return Integer(y == 0 ? 0 : x - FloorDivide(x, y) * y, expr);
+      return Integer(FloorModulo(x, y), expr);
     case ast::BinaryOp::kPow:
       if (b < 0) return Floats(op, static_cast<double>(a), static_cast<double>(b), expr);
       return Integer(Power(x, b).value_or(Wide{1} << 64), expr);

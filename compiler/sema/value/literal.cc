@@ -31,14 +31,6 @@ std::optional<Literal> Multiply(WideInt a, WideInt b, Problem* problem) {
   return Literal(a * b);
 }
 
-WideInt FloorDivide(WideInt a, WideInt b) {
-  if (b == 0) return 0;
-  const WideInt quotient = a / b;
-  return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-WideInt FloorModulo(WideInt a, WideInt b) { return b == 0 ? 0 : a - FloorDivide(a, b) * b; }
-
 std::optional<Literal> Power(WideInt base, WideInt exponent, Problem* problem) {
   Literal result = WideInt{1};
   // 0, 1 and -1 to any power stay small; anything else leaves the limit within 120 steps.
