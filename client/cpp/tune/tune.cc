@@ -54,7 +54,7 @@ class Conversation {
   Status OnArgsOwned();
   // Calls the reference; what it computed is sent once the daemon owns the arguments.
   Status Compute();
-  Status OnReferenceFailed(Status status);
+  Status OnReferenceFailed(const Status& status);
   const std::vector<Constant>* SettingsOf(int32_t variant) const;
 
   const TuneSpec& spec_;
@@ -220,7 +220,7 @@ Status Conversation::OnArgsOwned() {
   return Status();
 }
 
-Status Conversation::OnReferenceFailed(Status status) {
+Status Conversation::OnReferenceFailed(const Status& status) {
   // A cancel by the user often shows as an exception in the reference: then nothing failed.
   if (status.code() == Code::kCancelled || patience_.IsInterrupted()) return Cancelled();
   stub::TuneRequest request;

@@ -163,10 +163,10 @@ class Small(unittest.TestCase):
 
     def test_steps_are_found_from_two_lengths(self):
         # 20 ns a step and 400 ns beside them.
-        self.assertEqual(small.solved(400 + 64 * 20, 400 + 512 * 20), (30, 80))
+        self.assertEqual(small.solved({64: 400 + 64 * 20, 512: 400 + 512 * 20}), (30, 80))
 
     def test_a_kernel_has_a_step_where_its_rest_is_longer(self):
-        self.assertEqual(small.solved(3000 + 64 * 20, 3000 + 512 * 20), (1, 51))
+        self.assertEqual(small.solved({64: 3000 + 64 * 20, 512: 3000 + 512 * 20}), (1, 51))
 
 
 class Report(unittest.TestCase):
