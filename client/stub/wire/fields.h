@@ -140,6 +140,7 @@ void Fields(F&& f, M& m) {
   f(5, "flush_bytes", m.flush_bytes);
   f(6, "driver", m.driver);
   f(7, "memory_bytes", m.memory_bytes);
+  f(8, "card_uuid", m.card_uuid);
 }
 
 template <typename F, Is<KernelRef> M>

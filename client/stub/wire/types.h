@@ -124,6 +124,7 @@ struct Device {
   int64_t flush_bytes = 0;
   std::string driver;
   int64_t memory_bytes = 0;
+  std::string card_uuid;
 };
 
 struct KernelRef {

@@ -437,6 +437,7 @@ std::optional<unsigned> OwnProcess(Nvml* nvml, const std::vector<unsigned>& befo
 tuner::v1::Device Describe(const cuda::CudaDriver& driver, const cuda::Card& card, Nvml* nvml) {
   tuner::v1::Device device;
   device.set_uuid(card.uuid);
+  device.set_card_uuid(card.card_uuid);
   device.set_card_name(card.name);
   device.set_chip(card.chip);
   device.set_flush_bytes(card.l2_bytes);

@@ -42,6 +42,11 @@ std::string JobKey(const Subject& subject) {
                       OptionsText(subject.options));
 }
 
+// Slices of a card share its clocks and its memory's bandwidth: they take the card's lock.
+const std::string& LockName(const tuner::v1::Device& device) {
+  return device.card_uuid().empty() ? device.uuid() : device.card_uuid();
+}
+
 // Until the end of a tune that does not run yet; 0: not known.
 int64_t EstimateMs(const DeviceQueue::Place& place) {
   if (place.typical == absl::ZeroDuration()) return 0;
@@ -436,8 +441,9 @@ absl::StatusOr<tuner::v1::Result> Tunes::Measure(const Bench& bench, const JobPt
     const absl::MutexLock lock(&mutex_);
     job->OnCardBusy(settings_.now());
   };
-  ASSIGN_OR_RETURN(const process::TimingLock card,
-                   process::TimingLock::Take(settings_.lock_folder, uuid, stop, on_busy));
+  ASSIGN_OR_RETURN(
+      const process::TimingLock card,
+      process::TimingLock::Take(settings_.lock_folder, LockName(*bench.device), stop, on_busy));
   absl::StatusOr<Job::Inputs> inputs;
   {
     const absl::MutexLock lock(&mutex_);

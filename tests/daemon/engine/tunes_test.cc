@@ -390,6 +390,27 @@ TEST_F(TunesTest, WaitersAreToldThatTheCardIsAnothers) {
   EXPECT_EQ(caller.result().generation(), 1);
 }
 
+// Another daemon times on another slice of the same card.
+TEST_F(CardTest, ASliceTakesTheLockOfItsCard) {
+  devices[0].set_uuid("MIG-1");
+  devices[0].set_card_uuid("GPU-1");
+  Start();
+  const std::atomic<bool> go_on = false;
+  auto others = process::TimingLock::Take(folder->path(), "GPU-1", go_on);
+  ASSERT_TRUE(others.ok());
+  tuner::v1::Open open = OpenFor(16);
+  open.set_device_uuid("MIG-1");
+  open.mutable_kernel()->set_source_text(kSource);
+  TuningCaller caller(*this, 1);
+  caller.HandOver(open);
+  EXPECT_THAT(caller.sink().Wait(tuner::v1::TuneEvent::kProgress).progress().note(),
+              HasSubstr("another process"));
+  EXPECT_EQ(tunes, 0);
+  others = absl::CancelledError("released");
+  EXPECT_TRUE(caller.sink().WaitForEnd().ok());
+  EXPECT_EQ(tunes, 1);
+}
+
 TEST_F(TunesTest, StoppedItTellsWhoWaitsAndWhoComes) {
   Begin();
   tune = [&](auto&, auto&, auto&, auto&, tuner::StopToken, auto*) {

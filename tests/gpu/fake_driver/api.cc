@@ -138,7 +138,11 @@ Result cuDeviceGetUuid(Uuid* uuid, Device device) {
   });
 }
 
-Result cuDeviceGetUuid_v2(Uuid* uuid, Device device) { return cuDeviceGetUuid(uuid, device); }
+Result cuDeviceGetUuid_v2(Uuid* uuid, Device device) {
+  const Result result = cuDeviceGetUuid(uuid, device);
+  if (World::Get().script.mig) uuid->bytes[14] = 1;
+  return result;
+}
 
 Result cuDeviceTotalMem_v2(size_t* bytes, Device) {
   return Call("cuDeviceTotalMem_v2", Need::kInit, "", [&](World& world) {

@@ -44,6 +44,7 @@ bool ReadKernel(std::istream& words, KernelRule& rule) {
 
 bool ReadLine(std::istream& words, const std::string& verb, Script& script) {
   if (verb == "no_ipc") return script.no_ipc = true;
+  if (verb == "mig") return script.mig = true;
   if (verb == "name") return static_cast<bool>(std::getline(words >> std::ws, script.name));
   if (verb == "version") return static_cast<bool>(words >> script.version);
   if (verb == "cards") return static_cast<bool>(words >> script.cards);

@@ -13,6 +13,7 @@
 //     ramp_ms 500                a launch takes twice its time at first, and its own after so long
 //     link_ms 20                 what a link takes
 //     no_ipc                     allocations have no IPC handles
+//     mig                        each device is a MIG slice of the card with its number
 //     fail FUNCTION K RESULT     the K-th call of FUNCTION in a process gives RESULT (K 0: each)
 //     kernel TEXT times 100 90   ns of its launches, the last for the rest (else: what they took)
 //     kernel TEXT poke SLOT N    writes a byte at that slot's address + N after each launch
@@ -88,6 +89,7 @@ struct Script {
   int64_t ramp_ms = 0;
   int64_t link_ms = 0;
   bool no_ipc = false;
+  bool mig = false;
   int64_t temperature = 40;
   Span throttled;
   Span foreign;

@@ -106,6 +106,19 @@ TEST(CudaDeviceTest, DescribesTheCard) {
   });
 }
 
+TEST(CudaDeviceTest, ASliceTellsItsCard) {
+  InProcess("cards 2\nmig", [] {
+    ASSERT_OK_AND_ASSIGN(const auto device, Open("cuda:1"));
+    const tuner::v1::Device& described = device->description().device;
+    EXPECT_EQ(described.uuid(), "MIG-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f50101");
+    EXPECT_EQ(described.card_uuid(), "GPU-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f5f601");
+  });
+  InProcess("", [] {
+    ASSERT_OK_AND_ASSIGN(const auto device, Open("cuda:0"));
+    EXPECT_EQ(device->description().device.card_uuid(), device->description().device.uuid());
+  });
+}
+
 TEST(CudaDeviceTest, SaysWhyACardIsNotUsed) {
   InProcess("capability 7 0", [] {
     EXPECT_THAT(Open("cuda:0"), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("7.0")));
