@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/cpp/gpu/gpu.h"
 
+#include <algorithm>
+
 #include "client/launch/cuda/capture.h"
 
 namespace phobos {
@@ -105,7 +107,10 @@ StatusOr<std::optional<int>> Gpus::CardOf(uint64_t address) {
   if (result != cuda::kSuccess) return driver_->Error("cuCtxGetCurrent", result);
   if (context != nullptr) return phobos::CardOf(*driver_, address);
   // Any card's context will do for the question.
-  const StatusOr<std::shared_ptr<Gpu>> gpu = Find(cards_.front().uuid);
+  const auto usable = std::find_if(cards_.begin(), cards_.end(),
+                                   [](const cuda::Card& card) { return card.unusable.empty(); });
+  const StatusOr<std::shared_ptr<Gpu>> gpu =
+      Find(usable == cards_.end() ? cards_.front().uuid : usable->uuid);
   if (!gpu.ok()) return gpu.status();
   const GpuContext current(**gpu);
   if (!current.status().ok()) return current.status();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/digest.h"
+#include "client/launch/cuda/cubin.h"
 
 namespace phobos {
 namespace {
@@ -84,8 +85,8 @@ Status LoadOnGpu(stub::Daemon& daemon, std::shared_ptr<Gpu> gpu, const stub::Pat
     image = *std::move(bytes);
   }
   // What the daemon's worker keeps of the driver's work loads a hundred times faster than PTX.
-  std::string cubin =
-      FileBytes(cuda::CubinPath(plan.artifact_path, gpu->card(), gpu->driver().version()));
+  std::string cubin = cuda::UnsealCubin(
+      FileBytes(cuda::CubinPath(plan.artifact_path, gpu->card(), gpu->driver().version())));
   std::vector<std::string> images;
   if (!cubin.empty()) images.push_back(std::move(cubin));
   images.push_back(std::move(image));

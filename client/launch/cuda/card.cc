@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <string_view>
-
 namespace phobos::launch::cuda {
 namespace {
 
@@ -44,11 +42,14 @@ class Reader {
   Status status_;
 };
 
-StatusOr<Card> ReadCard(const CudaDriver& driver, int ordinal) {
+// What goes wrong makes this card unusable, and says nothing of the others.
+Card ReadCard(const CudaDriver& driver, int ordinal) {
   Card card;
+  card.unusable = "GPU " + std::to_string(ordinal) + " cannot be read: ";
   if (Status status = driver.Error("cuDeviceGet", driver->device(&card.device, ordinal));
       !status.ok()) {
-    return status;
+    card.unusable += status.message();
+    return card;
   }
   Reader reader(driver, card.device);
   char name[256] = {};
@@ -71,13 +72,18 @@ StatusOr<Card> ReadCard(const CudaDriver& driver, int ordinal) {
   card.multiprocessors = reader.Attribute(kMultiprocessorCount);
   card.max_threads = reader.Attribute(kMaxThreadsPerBlock);
   card.chip = ChipOf(card.major, card.minor);
-  if (reader.Attribute(kComputeMode) == kComputeProhibited) {
+  const int mode = reader.Attribute(kComputeMode);
+  if (!reader.status().ok()) {
+    card.unusable += reader.status().message();
+    return card;
+  }
+  card.unusable.clear();
+  if (mode == kComputeProhibited) {
     card.unusable = card.name + " is in compute mode \"prohibited\": \"nvidia-smi -c DEFAULT\"";
   } else if (card.chip.empty()) {
     card.unusable = card.name + " has compute capability " + std::to_string(card.major) + "." +
                     std::to_string(card.minor) + "; kernels are compiled for 7.5 and newer";
   }
-  if (!reader.status().ok()) return reader.status();
   return card;
 }
 
@@ -91,14 +97,6 @@ std::string ChipOf(int major, int minor) {
   return chip;
 }
 
-std::string CubinPath(const std::string& ptx_path, const Card& card, int driver_version) {
-  constexpr std::string_view kExtension = ".ptx";
-  std::string stem = ptx_path;
-  if (stem.ends_with(kExtension)) stem.resize(stem.size() - kExtension.size());
-  return stem + ".cc" + std::to_string(card.major * 10 + card.minor) + "." +
-         std::to_string(driver_version) + ".cubin";
-}
-
 StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver) {
   int count = 0;
   if (Status status = driver.Error("cuDeviceGetCount", driver->device_count(&count));
@@ -106,11 +104,7 @@ StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver) {
     return status;
   }
   std::vector<Card> cards;
-  for (int i = 0; i < count; ++i) {
-    StatusOr<Card> card = ReadCard(driver, i);
-    if (!card.ok()) return card.status();
-    cards.push_back(*std::move(card));
-  }
+  for (int i = 0; i < count; ++i) cards.push_back(ReadCard(driver, i));
   return cards;
 }
 

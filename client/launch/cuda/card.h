@@ -20,8 +20,9 @@ struct Card {
   std::string uuid;       // "GPU-...", as nvidia-smi spells it; "MIG-..." for a slice
   std::string card_uuid;  // of the physical card: `uuid`, or a slice's parent's
   std::string chip;       // "sm_90"; empty: too old for this compiler
-  std::string unusable;   // why no kernel can run on it; empty: one can
-  int major = 0;          // compute capability
+  // Why no kernel can run on it; empty: one can. The rest may be missing where it is not.
+  std::string unusable;
+  int major = 0;  // compute capability
   int minor = 0;
   int64_t memory_bytes = 0;
   int64_t l2_bytes = 0;
@@ -34,11 +35,7 @@ struct Card {
 // one, because PTX runs on newer cards. Empty: older than every chip that is compiled for.
 std::string ChipOf(int major, int minor);
 
-// Where the cubin made from a PTX file is kept: beside it, one for each kind of card and version of
-// the driver, because another one's cubin may not load.
-std::string CubinPath(const std::string& ptx_path, const Card& card, int driver_version);
-
-// All that the driver shows this process, in its order.
+// All that the driver shows this process, in its order; one that cannot be read is unusable.
 StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver);
 
 // The card of that uuid. NotFound lists those there are.

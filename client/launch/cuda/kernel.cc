@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -61,17 +62,26 @@ Status CudaKernel::Find(const KernelShape& shape) {
                       " registers each cannot run on this card, which takes " + Text(most_threads) +
                       " such threads; fewer threads by @ph.launch");
   }
+  // The number comes from a file; the driver's own is an int.
+  if (shape.dynamic_shared_bytes < 0) {
+    return Status(
+        Code::kInvalidArgument,
+        "a block cannot have " + Text(shape.dynamic_shared_bytes) + " bytes of shared memory");
+  }
+  const auto too_much = [&] {
+    return Status(Code::kFailedPrecondition, "a block needs " + Text(shape.dynamic_shared_bytes) +
+                                                 " bytes of shared memory on top of " +
+                                                 Text(shared) +
+                                                 ", more than this card has; smaller tiles");
+  };
+  if (shape.dynamic_shared_bytes > std::numeric_limits<int>::max()) return too_much();
   threads_ = static_cast<unsigned>(shape.threads);
   shared_bytes_ = static_cast<unsigned>(shape.dynamic_shared_bytes);
   if (shape.dynamic_shared_bytes == 0) return Status();
   // More than 48 KiB must be asked for.
   result = call.set_function_attribute(function_, kFunctionMaxDynamicSharedBytes,
                                        static_cast<int>(shape.dynamic_shared_bytes));
-  if (result == kInvalidValue) {
-    return Status(Code::kFailedPrecondition,
-                  "a block needs " + Text(shared + shape.dynamic_shared_bytes) +
-                      " bytes of shared memory, more than this card has; smaller tiles");
-  }
+  if (result == kInvalidValue) return too_much();
   return driver_->Error("cuFuncSetAttribute", result);
 }
 

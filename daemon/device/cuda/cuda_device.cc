@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/launch/cuda/card.h"
+#include "client/launch/cuda/cubin.h"
 #include "client/launch/cuda/driver.h"
 #include "client/launch/cuda/kernel.h"
 #include "daemon/device/cuda/card_stream.h"
@@ -55,12 +56,12 @@ int64_t MonotonicNs() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+// Empty: there is none, or it is damaged.
+std::string KeptCubin(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
   std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
+  if (file) bytes << file.rdbuf();
+  return cuda::UnsealCubin(bytes.str());
 }
 
 class LoadedKernel : public Kernel {
@@ -229,10 +230,10 @@ class CudaDevice : public Device {
     const cuda::KernelShape shape = {file.artifact.entry(), file.artifact.threads(),
                                      file.artifact.dynamic_shared_memory_bytes()};
     const std::string path = CubinOf(file);
-    if (const absl::StatusOr<std::string> kept = ReadFile(path); kept.ok()) {
-      auto kernel = cuda::CudaKernel::Load(parts_.driver, *kept, shape);
+    // A damaged file, or one that this driver does not load, is made again.
+    if (const std::string kept = KeptCubin(path); !kept.empty()) {
+      auto kernel = cuda::CudaKernel::Load(parts_.driver, kept, shape);
       if (kernel.ok()) return std::make_unique<LoadedKernel>(*std::move(kernel));
-      // A damaged file, or another driver's: made again. What the card itself refuses stays so.
     }
     ASSIGN_OR_RETURN(const std::string cubin, parts_.linker->Take(file.path, path));
     auto kernel = cuda::CudaKernel::Load(parts_.driver, cubin, shape);

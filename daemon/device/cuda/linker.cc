@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/launch/cuda/cubin.h"
 #include "daemon/device/cuda/status.h"
 
 namespace phobos::device {
@@ -20,6 +21,9 @@ namespace {
 namespace cuda = launch::cuda;
 
 constexpr size_t kLogBytes = 8192;
+// Of answers that are there and not taken. More of them, such as those of jobs that were cancelled,
+// are let go, oldest first: they are on disk, or are linked again.
+constexpr size_t kMostAnswerBytes = size_t{32} << 20;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -32,7 +36,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 // Under a temporary name, then renamed: whoever sees the name sees the whole file. Where the disk
 // refuses, the cubin is used and not kept.
 void KeepFile(const std::string& path, const std::string& bytes) {
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  // The artifacts' folder is cleaned of such names (cache/artifact_store.cc), when a process has
+  // ended before it came to rename one.
+  const size_t name = path.find_last_of('/') + 1;
+  const std::string temporary =
+      absl::StrCat(path.substr(0, name), ".writing-", getpid(), "-", path.substr(name));
   std::ofstream file(temporary, std::ios::binary);
   file << bytes;
   file.close();
@@ -73,6 +81,10 @@ class Link {
 
 }  // namespace
 
+size_t Linker::Task::Bytes() const {
+  return cubin->ok() ? (*cubin)->size() : cubin->status().message().size();
+}
+
 Linker::Linker(std::shared_ptr<const cuda::CudaDriver> driver, cuda::Context context, int threads)
     : driver_(std::move(driver)), context_(context), most_threads_(static_cast<size_t>(threads)) {}
 
@@ -88,22 +100,41 @@ Linker::~Linker() {
 
 void Linker::Expect(const std::string& ptx_path, const std::string& cubin_path) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  auto& task = tasks_[ptx_path];
-  if (task != nullptr) return;
-  task = std::make_shared<Task>(Task{ptx_path, cubin_path, nullptr});
-  queue_.push_back(task);
-  if (threads_.size() < most_threads_) threads_.emplace_back([this] { Serve(); });
-  changed_.notify_all();
+  const auto found = tasks_.find(ptx_path);
+  if (found == tasks_.end()) {
+    Begin(ptx_path, cubin_path);
+  } else if (found->second->cubin != nullptr && !found->second->cubin->ok()) {
+    // Nobody took the error, and what it was about may have changed.
+    Forget(found->second);
+    Begin(ptx_path, cubin_path);
+  }
 }
 
 absl::StatusOr<std::string> Linker::Take(const std::string& ptx_path,
                                          const std::string& cubin_path) {
-  Expect(ptx_path, cubin_path);
   std::unique_lock<std::mutex> lock(mutex_);
-  const std::shared_ptr<Task> task = tasks_[ptx_path];
+  const auto found = tasks_.find(ptx_path);
+  const std::shared_ptr<Task> task =
+      found != tasks_.end() ? found->second : Begin(ptx_path, cubin_path);
   changed_.wait(lock, [&] { return task->cubin != nullptr; });
-  tasks_.erase(ptx_path);
+  Forget(task);
   return *std::move(task->cubin);
+}
+
+std::shared_ptr<Linker::Task> Linker::Begin(const std::string& ptx_path,
+                                            const std::string& cubin_path) {
+  auto task = std::make_shared<Task>(Task{ptx_path, cubin_path, nullptr});
+  tasks_[ptx_path] = task;
+  queue_.push_back(task);
+  if (threads_.size() < most_threads_) threads_.emplace_back([this] { Serve(); });
+  changed_.notify_all();
+  return task;
+}
+
+void Linker::Forget(std::shared_ptr<Task> task) {
+  const auto named = tasks_.find(task->ptx_path);
+  if (named != tasks_.end() && named->second == task) tasks_.erase(named);
+  if (std::erase(answered_, task) > 0) answer_bytes_ -= task->Bytes();
 }
 
 void Linker::Serve() {
@@ -118,6 +149,9 @@ void Linker::Serve() {
     auto cubin = std::make_unique<absl::StatusOr<std::string>>(Link(*task));
     lock.lock();
     task->cubin = std::move(cubin);
+    answered_.push_back(task);
+    answer_bytes_ += task->Bytes();
+    while (answer_bytes_ > kMostAnswerBytes && answered_.size() > 1) Forget(answered_.front());
     changed_.notify_all();
   }
 }
@@ -125,7 +159,7 @@ void Linker::Serve() {
 absl::StatusOr<std::string> Linker::Link(const Task& task) const {
   ASSIGN_OR_RETURN(std::string ptx, ReadFile(task.ptx_path));
   ASSIGN_OR_RETURN(std::string cubin, device::Link(*driver_).Run(std::move(ptx)));
-  if (!task.cubin_path.empty()) KeepFile(task.cubin_path, cubin);
+  if (!task.cubin_path.empty()) KeepFile(task.cubin_path, cuda::SealCubin(cubin));
   return cubin;
 }
 

@@ -32,7 +32,7 @@ class Linker {
   Linker& operator=(const Linker&) = delete;
 
   // The file of a PTX at `ptx_path` will be taken: begins with it. `cubin_path`: where to keep what
-  // comes of it.
+  // comes of it; empty: nowhere. What is expected and never taken is let go some time.
   void Expect(const std::string& ptx_path, const std::string& cubin_path);
 
   // The cubin, waiting for it. What was not expected is linked now. InvalidArgument: the PTX is
@@ -45,7 +45,11 @@ class Linker {
     std::string ptx_path;
     std::string cubin_path;
     std::unique_ptr<absl::StatusOr<std::string>> cubin;
+    size_t Bytes() const;  // of the answer
   };
+  // With mutex_ held: queues a link; drops one, whose answer is there.
+  std::shared_ptr<Task> Begin(const std::string& ptx_path, const std::string& cubin_path);
+  void Forget(std::shared_ptr<Task> task);
   void Serve();
   absl::StatusOr<std::string> Link(const Task& task) const;
 
@@ -57,6 +61,8 @@ class Linker {
   // The rest is guarded by mutex_.
   std::map<std::string, std::shared_ptr<Task>> tasks_;  // by ptx_path, until taken
   std::deque<std::shared_ptr<Task>> queue_;
+  std::deque<std::shared_ptr<Task>> answered_;  // and not taken, oldest first
+  size_t answer_bytes_ = 0;                     // theirs
   std::vector<std::thread> threads_;
   bool is_ending_ = false;
 };

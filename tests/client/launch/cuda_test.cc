@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "client/launch/cuda/card.h"
+#include "client/launch/cuda/cubin.h"
 #include "client/launch/cuda/driver.h"
 #include "client/launch/cuda/kernel.h"
 #include "tests/gpu/fake_driver/in_process.h"
@@ -150,6 +151,32 @@ TEST(CudaCardTest, SaysThatACardIsTooOld) {
   });
 }
 
+TEST(CudaCardTest, ACardThatCannotBeReadHidesNoOther) {
+  InProcess("cards 3\nfail cuDeviceTotalMem_v2 2 999\nfail cuDeviceGet 3 101", [] {
+    const auto cards = ListCards(**CudaDriver::Load());
+    ASSERT_TRUE(cards.ok()) << cards.status().message();
+    ASSERT_EQ(cards->size(), 3u);
+    EXPECT_EQ((*cards)[0].unusable, "");
+    EXPECT_TRUE(Has((*cards)[1].unusable, "GPU 1 cannot be read: cuDeviceTotalMem"))
+        << (*cards)[1].unusable;
+    EXPECT_TRUE(Has((*cards)[2].unusable, "GPU 2 cannot be read: cuDeviceGet"))
+        << (*cards)[2].unusable;
+  });
+}
+
+TEST(CubinTest, EveryDamageIsSeen) {
+  const std::string cubin("\0a cubin\0", 10);
+  const std::string sealed = SealCubin(cubin);
+  EXPECT_EQ(UnsealCubin(sealed), cubin);
+  for (size_t i = 0; i < sealed.size(); ++i) {
+    std::string damaged = sealed;
+    damaged[i] ^= 1;
+    EXPECT_EQ(UnsealCubin(damaged), "") << i;
+    EXPECT_EQ(UnsealCubin(sealed.substr(0, i)), "") << i;
+  }
+  EXPECT_EQ(UnsealCubin(sealed + "a"), "");
+}
+
 TEST(CudaKernelTest, RefusesWhatCannotRun) {
   InProcess("kernel greedy max_threads 256\nkernel future link 222", [] {
     const auto driver = LoadWithContext();
@@ -169,6 +196,13 @@ TEST(CudaKernelTest, RefusesWhatCannotRun) {
     EXPECT_EQ(shared.code(), Code::kFailedPrecondition);
     EXPECT_TRUE(Has(shared.message(), "307200")) << shared.message();
     EXPECT_TRUE(load(Ptx("a", 0, ""), {"kernel", 128, 200 << 10}).ok());
+    // The driver takes an int: these would be 4 KiB and 0 there.
+    for (const int64_t bytes : {(int64_t{1} << 32) + 4096, int64_t{1} << 32}) {
+      const Status huge = load(Ptx("a", 0, ""), {"kernel", 128, bytes});
+      EXPECT_EQ(huge.code(), Code::kFailedPrecondition);
+      EXPECT_TRUE(Has(huge.message(), std::to_string(bytes))) << huge.message();
+    }
+    EXPECT_EQ(load(Ptx("a", 0, ""), {"kernel", 128, -1}).code(), Code::kInvalidArgument);
     EXPECT_TRUE(load(Ptx("greedy", 0, ""), {"kernel", 256, 0}).ok());
   });
 }

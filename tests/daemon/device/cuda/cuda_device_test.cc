@@ -328,6 +328,27 @@ TEST(CudaDeviceTest, LinksAheadAndKeepsTheCubin) {
   EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuLinkComplete"), 5);
 }
 
+// The driver would take it: what is in the file is a cubin, but not the one that was put there.
+TEST(CudaDeviceTest, AKeptCubinThatWasChangedIsNotRun) {
+  const auto calls = InProcess("", [] {
+    Bench bench;
+    const KernelFile file = Bench::File("add BLOCK=1", "add");
+    ASSERT_OK(bench.device->Load(file));
+    const std::string path = file.path.substr(0, file.path.size() - 4) + ".cc90.12040.cubin";
+    std::ifstream kept(path);
+    std::string bytes((std::istreambuf_iterator<char>(kept)), std::istreambuf_iterator<char>());
+    const size_t twin = bytes.find(".so add ");
+    ASSERT_NE(twin, std::string::npos);
+    std::ofstream(path) << bytes.replace(twin, 8, ".so nothing ");
+    ASSERT_OK_AND_ASSIGN(auto kernel, bench.device->Load(file));
+    EXPECT_OK(bench.Launch(*kernel));
+    EXPECT_OK(bench.device->Finish(Ignore));
+    EXPECT_EQ(bench.Out()[3], 3.5f);
+    bench.kernels.push_back(std::move(kernel));
+  });
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuLinkComplete"), 2);
+}
+
 TEST(CudaDeviceTest, WhatCannotBeLinkedIsThatKernelsOwnFault) {
   InProcess("kernel BLOCK=2 link 218\nkernel BLOCK=3 link 222\nkernel BLOCK=4 max_threads 64", [] {
     Bench bench;
