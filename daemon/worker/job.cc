@@ -17,6 +17,10 @@ namespace {
 // same wide loads.
 constexpr int64_t kKeptAlignment = 256;
 
+// An output is compared in pieces of so much, a whole number of elements of every type: however
+// large it is, it needs no more memory of the host than this.
+constexpr int64_t kComparedBytes = int64_t{32} << 20;
+
 std::vector<const TensorSetup*> Pointers(const JobSetup& setup) {
   std::vector<const TensorSetup*> tensors;
   for (const TensorSetup& tensor : setup.tensors()) tensors.push_back(&tensor);
@@ -277,6 +281,25 @@ Tolerance Job::ToleranceOf(compiler::v1::DType dtype) const {
   return tolerance;
 }
 
+absl::StatusOr<std::optional<Mismatch>> Job::MismatchOf(size_t tensor) {
+  const TensorSetup& setup = *tensors_[tensor].setup;
+  const absl::Span<const std::byte> expected = tensors_[tensor].expected;
+  const Tolerance tolerance = ToleranceOf(setup.dtype());
+  const int64_t element = ElementBytes(setup.dtype());
+  std::optional<Mismatch> all;
+  for (int64_t at = 0; at < setup.bytes(); at += kComparedBytes) {
+    const int64_t size = std::min(kComparedBytes, setup.bytes() - at);
+    ASSIGN_OR_RETURN(const std::byte* bytes,
+                     device_.Read(base_ + layout_.places[tensor].tensor + at, size));
+    Append(all, at / element,
+           Compare(setup.dtype(), absl::MakeSpan(bytes, static_cast<size_t>(size)),
+                   expected.subspan(static_cast<size_t>(at), static_cast<size_t>(size)), tolerance,
+                   *tensors_[tensor].expected_rms));
+  }
+  if (all.has_value()) all->elements = setup.bytes() / element;
+  return all;
+}
+
 absl::StatusOr<std::string> Job::WrongResult() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = tensors_[i];
@@ -285,16 +308,12 @@ absl::StatusOr<std::string> Job::WrongResult() {
     ASSIGN_OR_RETURN(const std::optional<int64_t> changed,
                      FirstChange(i, tensor.kept_expected, tensor.expected));
     if (!changed.has_value()) continue;
-    ASSIGN_OR_RETURN(const std::byte* bytes,
-                     device_.Read(base_ + layout_.places[i].tensor, setup.bytes()));
-    const auto got = absl::MakeSpan(bytes, static_cast<size_t>(setup.bytes()));
     if (!tensor.expected_rms.has_value()) {
       tensor.expected_rms = RootMeanSquare(setup.dtype(), tensor.expected);
     }
-    const Tolerance tolerance = ToleranceOf(setup.dtype());
-    const auto mismatch =
-        Compare(setup.dtype(), got, tensor.expected, tolerance, *tensor.expected_rms);
+    ASSIGN_OR_RETURN(const std::optional<Mismatch> mismatch, MismatchOf(i));
     if (!mismatch.has_value()) continue;
+    const Tolerance tolerance = ToleranceOf(setup.dtype());
     const std::vector<int64_t> shape(setup.shape().begin(), setup.shape().end());
     return Describe(*mismatch, setup.parameter(), shape, setup.dtype(), tolerance);
   }

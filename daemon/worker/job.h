@@ -113,6 +113,8 @@ class Job {
   absl::StatusOr<std::string> ChangedCanary();
   absl::StatusOr<std::string> ChangedInput();
   absl::StatusOr<std::string> WrongResult();
+  // REQUIRES: the tensor's expected_rms is there.
+  absl::StatusOr<std::optional<Mismatch>> MismatchOf(size_t tensor);
   // As asked for, else the type's own.
   Tolerance ToleranceOf(compiler::v1::DType dtype) const;
 

@@ -299,8 +299,10 @@ class CudaDevice : public Device {
   }
 
   absl::StatusOr<const std::byte*> Read(const std::byte* from, int64_t bytes) override {
-    if (bytes > kMostPinnedReadBytes) return ReadLarge(from, bytes);
-    RETURN_IF_ERROR(read_.Grow(bytes));
+    // Where no memory can be pinned, ordinary memory is as good, and slower.
+    if (bytes > kMostPinnedReadBytes || !read_.Grow(std::max(bytes, kFirstReadBytes)).ok()) {
+      return ReadInto(from, bytes);
+    }
     RETURN_IF_ERROR(parts_.stream->Copy(Address(read_.data()), Address(from), bytes, false));
     RETURN_IF_ERROR(parts_.stream->Finish(Unwatched).status());
     return read_.data();
@@ -325,8 +327,8 @@ class CudaDevice : public Device {
   }
 
  private:
-  // Pinning takes longer than what it saves.
-  absl::StatusOr<const std::byte*> ReadLarge(const std::byte* from, int64_t bytes) {
+  // Into ordinary memory: to pin much of it takes longer than what it saves.
+  absl::StatusOr<const std::byte*> ReadInto(const std::byte* from, int64_t bytes) {
     if (large_read_bytes_ < bytes) {
       large_read_.reset();
       large_read_bytes_ = 0;
@@ -362,23 +364,25 @@ class CudaDevice : public Device {
   // Of the bytes [begin, end).
   absl::StatusOr<std::optional<int64_t>> CompareHere(const std::byte* a, const std::byte* b,
                                                      int64_t begin, int64_t end) {
-    if (begin >= end) return std::nullopt;
-    ASSIGN_OR_RETURN(const std::byte* bytes, Read(a + begin, end - begin));
-    const std::vector<std::byte> kept(bytes, bytes + (end - begin));
-    ASSIGN_OR_RETURN(bytes, Read(b + begin, end - begin));
-    const auto differ = std::mismatch(kept.begin(), kept.end(), bytes);
-    if (differ.first == kept.end()) return std::nullopt;
-    return begin + (differ.first - kept.begin());
+    std::vector<std::byte> kept;
+    for (int64_t at = begin; at < end; at += kMostPinnedReadBytes) {
+      const int64_t size = std::min(kMostPinnedReadBytes, end - at);
+      ASSIGN_OR_RETURN(const std::byte* bytes, Read(a + at, size));
+      kept.assign(bytes, bytes + size);
+      ASSIGN_OR_RETURN(bytes, Read(b + at, size));
+      const auto differ = std::mismatch(kept.begin(), kept.end(), bytes);
+      if (differ.first != kept.end()) return at + (differ.first - kept.begin());
+    }
+    return std::nullopt;
   }
 
   // Of `wide` times 16 bytes from `begin` on.
   absl::StatusOr<std::optional<int64_t>> CompareWide(const std::byte* a, const std::byte* b,
                                                      int64_t begin, int64_t wide) {
     if (wide == 0) return std::nullopt;
-    constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
-    memcpy(read_.data(), &kNone, sizeof(kNone));
-    RETURN_IF_ERROR(
-        parts_.stream->Copy(first_.address(), Address(read_.data()), sizeof(kNone), false));
+    static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+    RETURN_IF_ERROR(parts_.stream->Copy(first_.address(), reinterpret_cast<uint64_t>(&kNone),
+                                        sizeof(kNone), false));
     const uint64_t slots[] = {Address(a + begin), Address(b + begin), static_cast<uint64_t>(wide),
                               first_.address()};
     const int64_t blocks =

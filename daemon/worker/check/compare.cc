@@ -10,6 +10,7 @@
 #include <limits>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -320,6 +321,17 @@ std::string IndexText(int64_t index, absl::Span<const int64_t> shape) {
   }
   if (rest != 0 || shape.empty()) return absl::StrCat("[", index, "]");
   return absl::StrCat("[", absl::StrJoin(indices, ", "), "]");
+}
+
+void Append(std::optional<Mismatch>& all, int64_t begin, std::optional<Mismatch> piece) {
+  if (!piece.has_value()) return;
+  if (!all.has_value()) {
+    all = std::move(piece);
+    all->first += begin;
+    return;
+  }
+  all->differing += piece->differing;
+  all->largest_error = std::max(all->largest_error, piece->largest_error);
 }
 
 std::string Describe(const Mismatch& mismatch, const std::string& tensor,

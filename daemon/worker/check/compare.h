@@ -45,6 +45,10 @@ struct Mismatch {
 std::optional<Mismatch> Compare(compiler::v1::DType dtype, absl::Span<const std::byte> got,
                                 absl::Span<const std::byte> want, Tolerance tolerance, double rms);
 
+// For a tensor that is compared in pieces, in order: adds what Compare said of the piece whose
+// first element is the tensor's `begin`-th. `elements` of the whole is the caller's to set.
+void Append(std::optional<Mismatch>& all, int64_t begin, std::optional<Mismatch> piece);
+
 // "out[3, 17] is 1.5, the reference says 2.5; ..." for a tensor of this shape.
 std::string Describe(const Mismatch& mismatch, const std::string& tensor,
                      absl::Span<const int64_t> shape, compiler::v1::DType dtype,

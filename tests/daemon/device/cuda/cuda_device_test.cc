@@ -201,7 +201,45 @@ TEST(CudaDeviceTest, FindsTheFirstDifference) {
   });
 }
 
-// Calls of the driver between two launches' samples, by name.
+// No wide loads for these: they are compared on the host, in pieces.
+TEST(CudaDeviceTest, FindsTheFirstDifferenceOfMuchThatIsNotAligned) {
+  InProcess("", [] {
+    constexpr int64_t kBytes = (int64_t{3} << 20) + 5;
+    ASSERT_OK_AND_ASSIGN(const auto device, Open("cuda:0"));
+    ASSERT_OK_AND_ASSIGN(std::byte* const a, device->Reserve(2 * kBytes + 16, false));
+    std::byte* const b = a + kBytes + 16 - kBytes % 16 + 1;
+    std::vector<std::byte> left(kBytes, std::byte{7});
+    for (const int64_t at : {int64_t{0}, (int64_t{2} << 20) - 1, int64_t{2} << 20, kBytes - 1}) {
+      std::vector<std::byte> right = left;
+      right[static_cast<size_t>(at)] = std::byte{8};
+      ASSERT_OK(device->Copy(a, left.data(), kBytes));
+      ASSERT_OK(device->Copy(b, right.data(), kBytes));
+      ASSERT_OK_AND_ASSIGN(const auto found, device->FirstDifference(a, b, kBytes));
+      EXPECT_EQ(found, at);
+      ASSERT_OK(device->Copy(b, left.data(), kBytes));
+      ASSERT_OK_AND_ASSIGN(const auto none, device->FirstDifference(a, b, kBytes));
+      EXPECT_EQ(none, std::nullopt);
+    }
+  });
+}
+
+TEST(CudaDeviceTest, ReadsAndComparesWhereNoMemoryCanBePinned) {
+  constexpr int64_t kBytes = 200'000;  // more than there is from the start
+  InProcess("fail cuMemHostAlloc 5 2\nfail cuMemHostAlloc 6 2", [] {
+    ASSERT_OK_AND_ASSIGN(const auto device, Open("cuda:0"));
+    ASSERT_OK_AND_ASSIGN(std::byte* const a, device->Reserve(2 * kBytes, false));
+    std::vector<std::byte> bytes(2 * kBytes, std::byte{7});
+    bytes[kBytes + 70'000] = std::byte{8};
+    ASSERT_OK(device->Copy(a, bytes.data(), 2 * kBytes));
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_OK_AND_ASSIGN(const std::byte* read, device->Read(a + kBytes, kBytes));
+      EXPECT_EQ(memcmp(read, bytes.data() + kBytes, kBytes), 0);
+      ASSERT_OK_AND_ASSIGN(const auto found, device->FirstDifference(a, a + kBytes, kBytes));
+      EXPECT_EQ(found, 70'000);
+    }
+  });
+}
+
 TEST(CudaDeviceTest, LargeCopiesGoInPieces) {
   // Odd sizes: below a piece, a bit more than one, several.
   for (const int64_t bytes : {int64_t{1} << 20, (int64_t{8} << 20) + 3, (int64_t{27} << 20) + 77}) {
@@ -223,6 +261,7 @@ TEST(CudaDeviceTest, LargeCopiesGoInPieces) {
   }
 }
 
+// Calls of the driver between two launches' samples, by name.
 TEST(CudaDeviceTest, NothingButFlushEventsAndLaunchBetweenSamples) {
   const auto calls = InProcess("", [] {
     Bench bench;
