@@ -54,6 +54,10 @@ absl::Status CardStream::Make() {
   RETURN_IF_ERROR(check("cuMemHostGetDevicePointer", call_.host_pointer(&gate_, &words_[0], 0)));
   RETURN_IF_ERROR(check("cuMemHostGetDevicePointer", call_.host_pointer(&over_, &words_[1], 0)));
   RETURN_IF_ERROR(check("cuMemHostGetDevicePointer", call_.host_pointer(&passed_, &words_[2], 0)));
+  // A wait that is over at once. What the attributes say is of an older version of the call.
+  const cuda::Result waits = call_.wait_value(stream_, gate_, 0, cuda::kWaitGreaterOrEqual);
+  has_memory_operations_ = waits != cuda::kNotSupported;
+  if (has_memory_operations_) RETURN_IF_ERROR(check("cuStreamWaitValue32", waits));
   while (events_.size() < kFirstEvents) RETURN_IF_ERROR(AddEvents());
   return absl::OkStatus();
 }
@@ -82,6 +86,7 @@ absl::Status CardStream::AddEvents() {
 }
 
 absl::Status CardStream::Hold() {
+  if (!has_memory_operations_) return absl::OkStatus();
   if (state_ == State::kHeld && ++held_ > kMostHeld) Release();
   if (state_ != State::kIdle) return absl::OkStatus();
   const cuda::Result result =
@@ -98,7 +103,17 @@ void CardStream::Release() {
   if (state_ == State::kHeld) state_ = State::kReleased;
 }
 
-absl::Status CardStream::Lost(const char* call, cuda::Result result) const {
+absl::Status CardStream::Write(cuda::DevicePointer word, uint32_t value) {
+  if (!has_memory_operations_) {
+    const cuda::Result result = call_.fill(word, value, 1, stream_);
+    return result == cuda::kSuccess ? absl::OkStatus() : Lost("cuMemsetD32Async", result);
+  }
+  const cuda::Result result = call_.write_value(stream_, word, value, cuda::kWriteValueDefault);
+  return result == cuda::kSuccess ? absl::OkStatus() : Lost("cuStreamWriteValue32", result);
+}
+
+absl::Status CardStream::Lost(const char* call, cuda::Result result) {
+  Release();
   return absl::AbortedError(driver_->Error(call, result).message());
 }
 
@@ -114,9 +129,7 @@ absl::Status CardStream::Copy(uint64_t to, uint64_t from, int64_t bytes, bool is
 }
 
 absl::StatusOr<uint32_t> CardStream::Mark() {
-  const cuda::Result result =
-      call_.write_value(stream_, passed_, ++marks_, cuda::kWriteValueDefault);
-  if (result != cuda::kSuccess) return Lost("cuStreamWriteValue32", result);
+  RETURN_IF_ERROR(Write(passed_, ++marks_));
   return marks_;
 }
 
@@ -162,9 +175,7 @@ absl::Status CardStream::Launch(const cuda::CudaKernel& kernel, absl::Span<const
   if (result != cuda::kSuccess) return Lost("cuEventRecord", result);
   ++launches_;
   // Where a card is lost, all events are: this word alone then tells how far it came.
-  result =
-      call_.write_value(stream_, over_, static_cast<uint32_t>(launches_), cuda::kWriteValueDefault);
-  return result == cuda::kSuccess ? absl::OkStatus() : Lost("cuStreamWriteValue32", result);
+  return Write(over_, static_cast<uint32_t>(launches_));
 }
 
 absl::StatusOr<Batch> CardStream::Finish(absl::FunctionRef<void(size_t)> runs) {
@@ -192,7 +203,7 @@ absl::StatusOr<Batch> CardStream::Finish(absl::FunctionRef<void(size_t)> runs) {
   return batch;
 }
 
-absl::StatusOr<Batch> CardStream::ReadEvents() const {
+absl::StatusOr<Batch> CardStream::ReadEvents() {
   Batch batch;
   const auto elapsed = [&](cuda::Event from, cuda::Event to) -> absl::StatusOr<int64_t> {
     float milliseconds = 0;

@@ -3,7 +3,8 @@
 // CardStream: the one stream of a card on which a job's copies, flushes and launches run in order,
 // each launch between two events. Launches are held back until all of a batch is queued, so that
 // the card never waits for the host between them: then an event pair measures the kernel and not
-// the gap. One thread; the context must be current on it.
+// the gap. Where a stream cannot wait for memory nothing is held back, and only the flushes before
+// the launches keep the card from waiting. One thread; the context must be current on it.
 //
 // An error of the driver here is Aborted, whatever it was: what the card did of the batch is not
 // known any more, and a new process is. But a launch that is refused for want of memory or
@@ -75,8 +76,11 @@ class CardStream {
   // Before something is queued that can wait on the card for the rest of its batch.
   absl::Status Hold();
   void Release();
-  absl::Status Lost(const char* call, launch::cuda::Result result) const;
-  absl::StatusOr<Batch> ReadEvents() const;
+  // Queues a write of one word.
+  absl::Status Write(launch::cuda::DevicePointer word, uint32_t value);
+  // Also lets the batch go: who frees what it uses would wait for it.
+  absl::Status Lost(const char* call, launch::cuda::Result result);
+  absl::StatusOr<Batch> ReadEvents();
 
   const std::shared_ptr<const launch::cuda::CudaDriver> driver_;
   const launch::cuda::Functions& call_;
@@ -87,6 +91,7 @@ class CardStream {
   launch::cuda::DevicePointer over_ = 0;
   launch::cuda::DevicePointer passed_ = 0;
   std::vector<EventPair> events_;
+  bool has_memory_operations_ = true;  // of streams: to wait for a word and to write one
 
   enum class State { kIdle, kHeld, kReleased };
   State state_ = State::kIdle;  // of the batch

@@ -214,8 +214,10 @@ Result cuMemAlloc_v2(DevicePointer* pointer, size_t bytes) {
 }
 
 Result cuMemFree_v2(DevicePointer pointer) {
-  return Call("cuMemFree_v2", Need::kNoCapture, "",
-              [&](World& world) { return world.memory.Free(pointer); });
+  return Call("cuMemFree_v2", Need::kNoCapture, "", [&](World& world) {
+    world.WaitForAll();
+    return world.memory.Free(pointer);
+  });
 }
 
 Result cuMemGetInfo_v2(size_t* free, size_t* total) {

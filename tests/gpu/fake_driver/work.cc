@@ -124,8 +124,8 @@ Result cuMemcpyAsync(DevicePointer to, DevicePointer from, size_t bytes, Stream 
 Result cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, Stream stream) {
   const std::string what = std::to_string(count * sizeof(unsigned));
   return Call("cuMemsetD32Async", Need::kContext, what, [&](World& world) {
-    const auto range = world.memory.Find(to);
-    if (!range.has_value() || world.memory.Translate(to, count * sizeof(unsigned)) == nullptr) {
+    const bool is_known = world.memory.Find(to).has_value() || world.memory.IsHostAllocation(to);
+    if (!is_known || world.memory.Translate(to, count * sizeof(unsigned)) == nullptr) {
       return kInvalidValue;
     }
     return fake::Queue(world, stream, [=, &world] { world.Fill(to, value, count); });
@@ -135,13 +135,20 @@ Result cuMemsetD32Async(DevicePointer to, unsigned value, size_t count, Stream s
 Result cuStreamCreate(Stream* stream, unsigned) {
   return Call("cuStreamCreate", Need::kContext, "", [&](World& world) {
     *stream = fake::Keep(world, std::make_unique<StreamRecord>());
+    const std::lock_guard<std::mutex> lock(world.mutex);
+    world.streams.insert(*stream);
     return kSuccess;
   });
 }
 
 Result cuStreamDestroy_v2(Stream stream) {
-  return Call("cuStreamDestroy_v2", Need::kContext, "",
-              [&](World& world) { return fake::Destroy(world, stream); });
+  return Call("cuStreamDestroy_v2", Need::kContext, "", [&](World& world) {
+    {
+      const std::lock_guard<std::mutex> lock(world.mutex);
+      world.streams.erase(stream);
+    }
+    return fake::Destroy(world, stream);
+  });
 }
 
 Result cuStreamSynchronize(Stream stream) {
@@ -297,8 +304,10 @@ Result cuModuleLoadDataEx(Module* module, const void* image, unsigned count, Jit
 }
 
 Result cuModuleUnload(Module module) {
-  return Call("cuModuleUnload", Need::kContext, "",
-              [&](World& world) { return fake::Destroy(world, module); });
+  return Call("cuModuleUnload", Need::kContext, "", [&](World& world) {
+    world.WaitForAll();
+    return fake::Destroy(world, module);
+  });
 }
 
 Result cuModuleGetFunction(Function* function, Module module, const char* name) {

@@ -93,10 +93,20 @@ void World::Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> s
   }
 }
 
+void World::WaitForAll() {
+  std::set<cuda::Stream> all;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    all = streams;
+  }
+  for (const cuda::Stream stream : all) stream->stream.Wait();
+}
+
 void World::Fill(cuda::DevicePointer to, unsigned value, size_t count) {
   if (lost.load() != 0) return;
   auto* words = reinterpret_cast<unsigned*>(memory.Translate(to, count * sizeof(unsigned)));
-  std::fill_n(words, count, value);
+  // Atomic, because the host may look at one in its memory.
+  for (size_t i = 0; i < count; ++i) std::atomic_ref<unsigned>(words[i]).store(value);
   clock.Advance(NsOf(count * sizeof(unsigned)));
   const std::lock_guard<std::mutex> lock(launch_mutex_);
   is_flushed_ |= static_cast<int64_t>(count * sizeof(unsigned)) >= 2 * script.l2_bytes;

@@ -76,6 +76,8 @@ class World {
   void Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> slots,
               const std::vector<int64_t>& grid, const Stream& stream);
   void Fill(cuda::DevicePointer to, unsigned value, size_t count);
+  // Waits for all streams, as the driver does before it frees what their work may use.
+  void WaitForAll();
   void Copy(cuda::DevicePointer to, cuda::DevicePointer from, size_t bytes);
 
   const Script script;
@@ -88,6 +90,7 @@ class World {
   std::mutex mutex;
   std::vector<cuda::ContextRecord> contexts;  // one a card
   std::set<void*> alive;                      // streams, events, modules, links
+  std::set<cuda::Stream> streams;             // those that are alive
   std::atomic<int> captures = 0;              // streams that are captured
 
  private:

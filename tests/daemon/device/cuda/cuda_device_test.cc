@@ -21,6 +21,7 @@ namespace {
 
 using ::phobos::testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
@@ -346,6 +347,67 @@ TEST(CudaDeviceTest, ABrokenContextIsNotTheNextLaunchsFault) {
   });
 }
 
+// The driver waits for what is queued before it unloads a kernel or frees memory: nothing may be
+// left that waits for a Finish.
+TEST(CudaDeviceTest, ARefusedLaunchHoldsUpNothing) {
+  InProcess("kernel BLOCK=2 refuse 2 2", [] {
+    alarm(30);
+    Bench bench;
+    const Kernel& good = bench.Load("add BLOCK=1");
+    const Kernel& bad = bench.Load("add BLOCK=2");
+    for (const Kernel* kernel : {&good, &bad}) EXPECT_OK(bench.Launch(*kernel));
+    EXPECT_OK(bench.device->Finish(Ignore));
+    EXPECT_OK(bench.Launch(good));
+    EXPECT_THAT(bench.Launch(bad), StatusIs(absl::StatusCode::kResourceExhausted));
+    bench.kernels.clear();
+    EXPECT_OK(bench.device->Reserve(8 * Bench::kBytes, true));
+  });
+}
+
+TEST(CudaDeviceTest, AnErrorOfTheStreamHoldsUpNothing) {
+  InProcess("fail cuMemsetD32Async 1 1", [] {
+    alarm(30);
+    Bench bench;
+    const Kernel& good = bench.Load("add BLOCK=1");
+    EXPECT_OK(bench.Launch(good));
+    EXPECT_OK(bench.device->Finish(Ignore));
+    EXPECT_OK(bench.Launch(good));
+    EXPECT_THAT(bench.device->Flush(), StatusIs(absl::StatusCode::kAborted));
+    bench.kernels.clear();
+  });
+}
+
+// A driver or card whose streams cannot wait for memory.
+TEST(CudaDeviceTest, WorksWithoutMemoryOperationsOfStreams) {
+  const auto calls = InProcess(
+      "fail cuStreamWaitValue32_v2 0 801\nfail cuStreamWriteValue32_v2 0 801\n"
+      "kernel BLOCK=1 times 5000\nkernel BLOCK=2 lost 2 700",
+      [] {
+        Bench bench;
+        std::vector<std::byte> much(20 << 20, std::byte{5});  // by way of marks
+        ASSERT_OK_AND_ASSIGN(bench.base, bench.device->Reserve(20 << 20, true));
+        EXPECT_OK(bench.device->Copy(bench.base, much.data(), 20 << 20));
+        ASSERT_OK_AND_ASSIGN(const std::byte* read, bench.device->Read(bench.base, 20 << 20));
+        EXPECT_EQ(memcmp(read, much.data(), much.size()), 0);
+        const Kernel& good = bench.Load("add BLOCK=1");
+        const Kernel& bad = bench.Load("add BLOCK=2");
+        for (const Kernel* kernel : {&good, &bad, &good}) {
+          EXPECT_OK(bench.device->Flush());
+          EXPECT_OK(bench.Launch(*kernel));
+        }
+        ASSERT_OK_AND_ASSIGN(const Outcome outcome, bench.device->Finish(Ignore));
+        EXPECT_EQ(outcome.samples_ns.size(), 3u);
+        EXPECT_EQ(outcome.samples_ns[2], 5000);
+        EXPECT_OK(bench.Launch(good));
+        const bool is_queued = bench.Launch(bad).ok();
+        size_t guilty = 99;
+        EXPECT_THAT(bench.device->Finish([&](size_t launch) { guilty = launch; }),
+                    StatusIs(absl::StatusCode::kAborted));
+        EXPECT_EQ(guilty, is_queued ? 1u : 99u);
+      });
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuStreamWaitValue32_v2"), 1);
+}
+
 TEST(CudaDeviceTest, LinksAheadAndKeepsTheCubin) {
   const auto calls = InProcess("link_ms 100", [] {
     Bench bench;
@@ -435,7 +497,9 @@ TEST(CudaDeviceTest, NvmlTellsOfDisturbance) {
           seen.push_back(outcome->disturbance);
           std::this_thread::sleep_for(std::chrono::milliseconds(105));
         }
-        EXPECT_THAT(seen, ElementsAre("", HasSubstr("heat"), HasSubstr("80 % of the card"), ""));
+        // A busy machine may be late for the last one.
+        EXPECT_THAT(seen, ElementsAre("", HasSubstr("heat"), HasSubstr("80 % of the card"),
+                                      AnyOf("", HasSubstr("ms late"))));
       });
 }
 
