@@ -3,20 +3,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/fd.h"
 
 namespace phobos {
 namespace {
+
+constexpr useconds_t kLookAgainUs = 500;
+
+absl::Duration Monotonic() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return absl::DurationFromTimespec(now);
+}
 
 // Everything the child needs between fork and exec, prepared before, because only async-signal-safe
 // calls are allowed there.
@@ -148,6 +159,35 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
   return ChildError(got == sizeof(error) ? error : EIO, options.argv[0]);
+}
+
+bool AwaitChild(pid_t pid, absl::Duration limit) {
+  const absl::Duration end = Monotonic() + limit;
+  const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  while (true) {
+    siginfo_t ended = {};
+    const int result = waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (result == 0 && ended.si_pid != 0) return true;
+    if (result < 0 && errno != EINTR) return true;  // no child of ours any more
+    const int64_t left_ms = absl::ToInt64Milliseconds(end - Monotonic());
+    if (left_ms <= 0) return false;
+    pollfd entry = {process.get(), POLLIN, 0};
+    const int wait_ms = static_cast<int>(std::min<int64_t>(left_ms, process.ok() ? 60'000 : 1));
+    // One that has ended may have to be collected by its debugger first.
+    if (poll(&entry, 1, wait_ms) > 0) usleep(kLookAgainUs);
+  }
+}
+
+std::optional<ChildEnd> CollectChild(pid_t pid) {
+  int status = 0;
+  rusage usage = {};
+  pid_t got = 0;
+  do {
+    got = wait4(pid, &status, WNOHANG, &usage);
+  } while (got < 0 && errno == EINTR);
+  if (got == 0) return std::nullopt;
+  return ChildEnd{status, absl::DurationFromTimeval(usage.ru_utime) +
+                              absl::DurationFromTimeval(usage.ru_stime)};
 }
 
 std::string DescribeExit(int wait_status) {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Starts a program as a child in a process group of its own: with exactly the descriptors it is
-// given, within limits, and killed by the system when the thread that started it ends. Waiting for
-// it and killing it are the caller's. Any thread.
+// given, within limits, and killed by the system when the thread that started it ends. Killing it
+// and collecting it are the caller's. Any thread.
 #ifndef PHOBOS_BASE_CHILD_PROCESS_H_
 #define PHOBOS_BASE_CHILD_PROCESS_H_
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace phobos {
 
@@ -32,6 +34,20 @@ struct ChildOptions {
 // when the calling thread ends. Errors: NotFound, PermissionDenied (the program), ResourceExhausted
 // (no process or memory), Internal.
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options);
+
+// Waits until the child has ended, at most so long; false: it has not. Killed or not, a child does
+// not end while it is in a call of the system, a driver's say, that does not return.
+bool AwaitChild(pid_t pid, absl::Duration limit);
+
+// What is known of a child that has ended.
+struct ChildEnd {
+  int wait_status = 0;
+  absl::Duration cpu_time;
+};
+
+// Collects a child that has ended, whose number may be another's from then on. nullopt: it has not
+// ended. Does not wait.
+std::optional<ChildEnd> CollectChild(pid_t pid);
 
 // How a child ended, by the status that waitpid gave: "signal 11 (Segmentation fault)", "exit
 // status 3".

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -14,6 +13,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -109,11 +110,12 @@ class CommandRunner::Child {
     // Only the child's copies are left, so that its end is the end of the streams.
     input.theirs.Reset(), output.theirs.Reset(), errors.theirs.Reset();
     const absl::Status watched = Watch();
-    Reap();
+    const absl::Status reaped = Reap();
     Drain(output_, ended_.output, kMostOutput);
     Drain(errors_, ended_.errors, kMostErrors);
     RETURN_IF_ERROR(watched);
     if (was_stopped_) return Stopped();
+    RETURN_IF_ERROR(reaped);
     return std::move(ended_);
   }
 
@@ -153,7 +155,7 @@ class CommandRunner::Child {
 
   // Kills what is left of the group and collects the child. The group is killed before the child is
   // waited for: until then its number cannot be given to another.
-  void Reap() {
+  absl::Status Reap() {
     {
       const absl::MutexLock lock(&runner_.mutex_);
       runner_.running_.erase(pid_);
@@ -161,19 +163,28 @@ class CommandRunner::Child {
       was_stopped_ = runner_.is_stopped_;
       kill(-pid_, SIGKILL);
     }
-    int status = 0;
-    rusage usage = {};
-    while (wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
-    }
-    ended_.cpu_time =
-        absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
+    AwaitChild(pid_, runner_.end_limit_);
+    const std::optional<ChildEnd> end = CollectChild(pid_);
+    const std::string overrun =
+        absl::StrFormat("ran longer than %.1f s", absl::ToDoubleSeconds(command_.limit));
+    if (!end.has_value()) return Unended(ended_.timed_out ? overrun : "was killed");
+    ended_.cpu_time = end->cpu_time;
     if (ended_.timed_out) {
-      ended_.how = absl::StrFormat("ran longer than %.1f s", absl::ToDoubleSeconds(command_.limit));
-      return;
+      ended_.how = overrun;
+      return absl::OkStatus();
     }
-    ended_.how = DescribeExit(status);
-    if (WIFEXITED(status)) ended_.exit_status = WEXITSTATUS(status);
-    if (WIFSIGNALED(status)) ended_.signal = WTERMSIG(status);
+    ended_.how = DescribeExit(end->wait_status);
+    if (WIFEXITED(end->wait_status)) ended_.exit_status = WEXITSTATUS(end->wait_status);
+    if (WIFSIGNALED(end->wait_status)) ended_.signal = WTERMSIG(end->wait_status);
+    return absl::OkStatus();
+  }
+
+  absl::Status Unended(const std::string& why) {
+    const absl::MutexLock lock(&runner_.mutex_);
+    runner_.unended_.push_back(pid_);
+    return absl::InternalError(absl::StrCat(command_.argv[0], " ", why, ", and process ", pid_,
+                                            " has not ended since it was killed: it hangs in a "
+                                            "call of the system (a disk's, a driver's)"));
   }
 
   CommandRunner& runner_;
@@ -198,6 +209,7 @@ absl::StatusOr<pid_t> CommandRunner::Start(const Command& command,
   }
   // Under the lock, so that no pause can miss a child that is just being born.
   const absl::MutexLock lock(&mutex_);
+  std::erase_if(unended_, [](pid_t pid) { return CollectChild(pid).has_value(); });
   const auto can_start = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return CanStart(command); };
   mutex_.Await(absl::Condition(&can_start));
   if (is_stopped_) return Stopped();

@@ -44,9 +44,14 @@ struct Ended {
 
 class CommandRunner {
  public:
+  // `end_limit`: how long a command that was killed is waited for. One that hangs in a call of the
+  // system ends when that call does.
+  explicit CommandRunner(absl::Duration end_limit = absl::Seconds(5)) : end_limit_(end_limit) {}
+
   // Runs the command to its end; what it leaves of its process group is killed. Waits while paused,
   // unless the command runs in pauses too. Errors: it could not be started (as StartChild), or not
-  // be watched; Unavailable: Stop was called.
+  // be watched; Unavailable: Stop was called; Internal: it was killed and has not ended within
+  // `end_limit`; a later Run collects it.
   absl::StatusOr<Ended> Run(const Command& command);
 
   // Suspends all commands and lets none start, until as many Resumes have come.
@@ -69,11 +74,14 @@ class CommandRunner {
     return is_stopped_ || command.runs_in_pauses || pauses_ == 0;
   }
 
+  const absl::Duration end_limit_;
+
   absl::Mutex mutex_;
   // Children that are not waited for yet, so that their numbers are theirs: those that pauses
   // suspend, and the others.
   std::set<pid_t> running_ ABSL_GUARDED_BY(mutex_);
   std::set<pid_t> exempt_ ABSL_GUARDED_BY(mutex_);
+  std::vector<pid_t> unended_ ABSL_GUARDED_BY(mutex_);  // killed, and to be collected
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   int pauses_ ABSL_GUARDED_BY(mutex_) = 0;               // without their Resume
   absl::Duration paused_since_ ABSL_GUARDED_BY(mutex_);  // on the monotonic clock

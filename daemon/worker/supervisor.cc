@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/worker/supervisor.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -114,6 +114,7 @@ class ProcessSupervisor : public Supervisor {
   absl::Status Expect(const std::vector<VariantSetup>& variants) override {
     const absl::MutexLock lock(&mutex_);
     Request request;
+    request.mutable_expect();
     size_t bytes = 0;
     for (const VariantSetup& variant : variants) {
       bytes += variant.ByteSizeLong() + kFieldBytes;
@@ -186,6 +187,7 @@ class ProcessSupervisor : public Supervisor {
 
   void EndIfIdle() override {
     if (!mutex_.TryLock()) return;
+    CollectUnended();
     if (process_.has_value() && absl::Now() - last_use_ >= options_.idle_limit) {
       Reap(absl::ZeroDuration());
     }
@@ -228,6 +230,7 @@ class ProcessSupervisor : public Supervisor {
   }
 
   absl::Status TryStart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CollectUnended();
     ASSIGN_OR_RETURN(auto ends, MakeSocketPair());
     ASSIGN_OR_RETURN(LaunchMark mark, LaunchMark::Create());
     ChildOptions child;
@@ -249,10 +252,13 @@ class ProcessSupervisor : public Supervisor {
         .status();
   }
 
-  // A call that needs nothing of what the process holds: a process that died unseen since the last
-  // call is replaced.
+  // A call that needs nothing of what the process holds: a process that died unseen, or was killed,
+  // since the last call is replaced.
   absl::StatusOr<Reply> CallFresh(const Request& request, const std::vector<int>& descriptors,
                                   const char* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    // A Kill that came before this was for an earlier call; one that comes from here on is for
+    // this.
+    if (process_.has_value() && is_killed_.load()) Reap(absl::ZeroDuration());
     const bool was_running = process_.has_value();
     absl::StatusOr<Reply> reply = Call(request, descriptors, state, Watched());
     const bool is_news = !last_death_.timed_out && !is_killed_.load();
@@ -306,7 +312,10 @@ class ProcessSupervisor : public Supervisor {
   absl::Status Died() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Death death;
     death.variant = process_->mark.variant();
-    death.how = DescribeExit(Reap(absl::Seconds(1)));
+    const pid_t pid = process_->pid;
+    const std::optional<int> status = Reap(absl::Seconds(1));
+    death.how = status.has_value() ? DescribeExit(*status)
+                                   : absl::StrCat("its socket closed", Unended(pid));
     return Record(std::move(death));
   }
 
@@ -315,7 +324,8 @@ class ProcessSupervisor : public Supervisor {
     Death death;
     death.variant = process_->mark.variant();
     death.how = how;
-    Reap(absl::ZeroDuration());
+    const pid_t pid = process_->pid;
+    if (!Reap(absl::ZeroDuration()).has_value()) absl::StrAppend(&death.how, Unended(pid));
     return Record(std::move(death));
   }
 
@@ -324,7 +334,8 @@ class ProcessSupervisor : public Supervisor {
     death.variant = process_->mark.variant();
     death.timed_out = true;
     death.how = overrun;
-    Reap(absl::ZeroDuration());
+    const pid_t pid = process_->pid;
+    if (!Reap(absl::ZeroDuration()).has_value()) absl::StrAppend(&death.how, Unended(pid));
     return Record(std::move(death));
   }
 
@@ -334,28 +345,33 @@ class ProcessSupervisor : public Supervisor {
     return absl::AbortedError(absl::StrCat("the worker process died: ", last_death_.how));
   }
 
+  static std::string Unended(pid_t pid) {
+    return absl::StrCat("; process ", pid,
+                        " has not ended since it was killed: it hangs in a call ",
+                        "of the system (a driver's), and keeps what it has of the device");
+  }
+
   // Waits `grace` for the process to end by itself, kills its group, and forgets it; gives its wait
-  // status.
-  int Reap(absl::Duration grace) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const absl::Time end = absl::Now() + grace;
-    siginfo_t ended = {};
-    while (waitid(P_PID, process_->pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           ended.si_pid == 0 && absl::Now() < end) {
-      absl::SleepFor(absl::Milliseconds(1));
-    }
-    // Before the process is waited for: until then its number cannot be given to another group.
-    kill(-process_->pid, SIGKILL);
+  // status. nullopt: it does not end.
+  std::optional<int> Reap(absl::Duration grace) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const pid_t pid = process_->pid;
+    AwaitChild(pid, grace);
+    // Before the process is collected: until then its number cannot be given to another group.
+    kill(-pid, SIGKILL);
     // Giving its memory back may take a while; Kill must not wait for that.
-    while (waitid(P_PID, process_->pid, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
-    }
+    AwaitChild(pid, options_.end_limit);
     const absl::MutexLock lock(&pid_mutex_);
-    int status = 0;
-    while (waitpid(process_->pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    const std::optional<ChildEnd> end = CollectChild(pid);
+    if (!end.has_value()) unended_.push_back(pid);
     pid_ = 0;
     process_.reset();
     state_.store("off");
-    return status;
+    if (!end.has_value()) return std::nullopt;
+    return end->wait_status;
+  }
+
+  void CollectUnended() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::erase_if(unended_, [](pid_t pid) { return CollectChild(pid).has_value(); });
   }
 
   const SupervisorOptions options_;
@@ -373,6 +389,7 @@ class ProcessSupervisor : public Supervisor {
   // Held for the length of a call.
   mutable absl::Mutex mutex_;
   std::optional<Process> process_ ABSL_GUARDED_BY(mutex_);
+  std::vector<pid_t> unended_ ABSL_GUARDED_BY(mutex_);  // killed, and to be collected
   absl::Time last_use_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

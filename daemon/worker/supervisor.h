@@ -29,6 +29,9 @@ struct SupervisorOptions {
   // Of a call in which no variant runs, or a variant's initializers do: the worker itself hangs,
   // which no input should do.
   absl::Duration quiet_limit = absl::Seconds(300);
+  // How long a process that was killed is waited for. One that hangs in a driver's call ends when
+  // that call does; meanwhile another takes its place.
+  absl::Duration end_limit = absl::Seconds(5);
 };
 
 class Supervisor : public Worker {
@@ -41,7 +44,7 @@ class Supervisor : public Worker {
   // Kills the process, whatever it does, and does not wait for its end: a call under way ends with
   // Aborted. No death is counted. Does nothing when no process runs.
   virtual void Kill() = 0;
-  // Kill, and returns when the process is gone.
+  // Kill, and returns when the process is gone, or has not gone within the end limit.
   virtual void Stop() = 0;
 
   virtual pid_t pid() const = 0;          // 0: not running

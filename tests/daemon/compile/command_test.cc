@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/base/unended.h"
 #include "tests/status_matchers.h"
 
 namespace phobos::compile {
@@ -80,6 +81,22 @@ TEST(Command, LimitKillsTheGroup) {
   EXPECT_EQ(ended.how, "ran longer than 0.2 s");
   absl::SleepFor(absl::Milliseconds(1300) - (absl::Now() - start));
   EXPECT_NE(access(mark.c_str(), F_OK), 0);
+}
+
+// One that hangs in a call of the system keeps nobody waiting, and is collected by a later run.
+TEST(Command, OneThatDoesNotEndIsLeft) {
+  testing::Unended unended;
+  CommandRunner runner(absl::Milliseconds(100));
+  Command command;
+  command.argv = unended.command();
+  command.limit = absl::Seconds(30);
+  const absl::Status status = runner.Run(command).status();
+  if (!unended.problem().empty()) GTEST_SKIP() << unended.problem();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal, HasSubstr("has not ended")));
+  const pid_t pid = testing::Unended::ProcessIn(std::string(status.message()));
+  EXPECT_EQ(kill(pid, 0), 0) << "its number is still its own";
+  unended.Release();
+  EXPECT_TRUE(testing::Unended::Goes(pid, [&] { EXPECT_OK(runner.Run(Shell("exit 0"))); }));
 }
 
 TEST(Command, MemoryIsLimited) {

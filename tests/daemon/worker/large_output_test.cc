@@ -113,9 +113,8 @@ TEST(LargeOutputTest, AWrongOnesReportIsOfTheWhole) {
   expected[kElements - 1] = 11;
   ASSERT_OK_AND_ASSIGN(const CheckOutcome outcome, CheckOnes(expected, card));
   EXPECT_EQ(outcome.status(), tuner::v1::VARIANT_STATUS_WRONG_RESULT);
-  EXPECT_THAT(outcome.reason(),
-              AllOf(HasSubstr("out[9437184] is 1, the reference says 3"),
-                    HasSubstr("3 of 17825795"), HasSubstr("10")));
+  EXPECT_THAT(outcome.reason(), AllOf(HasSubstr("out[9437184] is 1, the reference says 3"),
+                                      HasSubstr("3 of 17825795"), HasSubstr("10")));
 }
 
 }  // namespace

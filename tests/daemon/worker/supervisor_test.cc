@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/fd.h"
+#include "tests/base/unended.h"
 #include "tests/status_matchers.h"
 
 namespace phobos::worker {
@@ -238,6 +239,37 @@ TEST_F(SupervisorTest, KillEndsACallUnderWay) {
   kill(supervisor_->pid(), SIGKILL);  // by somebody else
   EXPECT_THAT(supervisor_->Check(1, 1), StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(supervisor_->deaths(), 1);
+}
+
+// A worker that hangs in a driver's call keeps nobody waiting; it is collected when it has ended.
+TEST_F(SupervisorTest, OneThatDoesNotEndIsLeft) {
+  testing::Unended unended;
+  SupervisorOptions options;
+  options.command = unended.command();
+  options.end_limit = absl::Milliseconds(100);
+  supervisor_ = Supervisor::Create(options);
+  const absl::Status status = supervisor_->Describe().status();
+  if (!unended.problem().empty()) GTEST_SKIP() << unended.problem();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("has not ended")));
+  EXPECT_EQ(supervisor_->pid(), 0);
+  const pid_t pid = testing::Unended::ProcessIn(
+      std::string(status.message().substr(status.message().find("; process "))));
+  EXPECT_EQ(kill(pid, 0), 0) << "its number is still its own";
+  unended.Release();
+  EXPECT_TRUE(testing::Unended::Goes(pid, [&] { supervisor_->EndIfIdle(); }));
+}
+
+// The Kill came when the call that it was for had just ended: nothing of it is the next one's.
+TEST_F(SupervisorTest, AKillBetweenCallsIsNotTheNextOnes) {
+  Start("");
+  ASSERT_OK(Begin());
+  supervisor_->Kill();
+  EXPECT_OK(Begin());
+  EXPECT_OK(Load(0));
+  EXPECT_OK(supervisor_->Check(0, 1));
+  supervisor_->Kill();
+  EXPECT_OK(supervisor_->Expect({}));
+  EXPECT_EQ(supervisor_->deaths(), 0);
 }
 
 // The thread that asked for the worker may end; the worker stays.
