@@ -12,7 +12,9 @@
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "daemon/device/cpu/cpu_device.h"
+#include "daemon/device/cuda/card_watch.h"
 #include "daemon/device/cuda/cuda_device.h"
+#include "daemon/device/cuda/nvml.h"
 #include "daemon/device/fake/fake_device.h"
 #include "daemon/device/fake/script.h"
 
@@ -45,6 +47,11 @@ Inventory ListGpus() {
     }
   }
   return inventory;
+}
+
+absl::StatusOr<std::string> LookAtGpu(const std::string& uuid) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, Nvml::Open(uuid));
+  return LookAtCard(*nvml);
 }
 
 absl::StatusOr<std::unique_ptr<Device>> Open(const std::string& name) {

@@ -30,6 +30,11 @@ struct Inventory {
 // Loads the driver, which stays in the process, and makes no context.
 Inventory ListGpus();
 
+// What has that GPU now while nothing of ours runs there, as NVML says it; empty: nothing. Takes
+// half a second; makes no context and loads no CUDA driver. Unavailable: it cannot be told, and
+// why.
+absl::StatusOr<std::string> LookAtGpu(const std::string& uuid);
+
 }  // namespace phobos::device
 
 #endif  // PHOBOS_DAEMON_DEVICE_OPEN_H_

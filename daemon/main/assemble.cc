@@ -40,10 +40,9 @@ std::string DeviceName(const options::Options& options, const std::string& devic
 // The GPUs, as a child process finds them. A driver that hangs must not keep the daemon from its
 // host chip: shorter than clients wait for a daemon to start (client/stub/endpoint.cc) and other
 // daemons for the cache (serve.cc).
-worker::Cards AskForCards(const options::Options& options) {
+worker::Cards AskForCards(const options::Options& options, compile::CommandRunner& runner) {
   constexpr absl::Duration kLimit = absl::Seconds(15);
   worker::Cards cards;
-  compile::CommandRunner runner;
   const absl::StatusOr<compile::Ended> ended =
       runner.Run({.argv = {options.program, "--cards"}, .keep_output = true, .limit = kLimit});
   const bool is_said =
@@ -70,8 +69,21 @@ void AddGpus(const options::Options& options, const std::string& device, const w
   }
 }
 
-// Quiet: of all threads of the machine only the one that asks wants to run.
-bool IsMachineQuiet(const tuner::v1::Device&) { return process::RunnableThreads() <= 1; }
+// A GPU: as a child process sees it. Where that cannot tell, and on the host chip: whether of all
+// threads of the machine only the one that asks wants to run.
+bool IsQuiet(const std::string& program, compile::CommandRunner& runner,
+             const tuner::v1::Device& device) {
+  constexpr absl::Duration kLimit = absl::Seconds(5);
+  if (absl::StartsWith(device.chip(), "sm_")) {
+    const absl::StatusOr<compile::Ended> ended =
+        runner.Run({.argv = {program, absl::StrCat("--look-at-card=", device.uuid())},
+                    .limit = kLimit,
+                    .runs_in_pauses = true});
+    if (ended.ok() && ended->exit_status == 0) return true;
+    if (ended.ok() && ended->exit_status == worker::kCardIsBusy) return false;
+  }
+  return process::RunnableThreads() <= 1;
+}
 
 }  // namespace
 
@@ -86,6 +98,8 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
   engine::Engine::Parts parts;
   ASSIGN_OR_RETURN(parts.runner, compile::Runner::Start(compiler));
   parts.cache_dir = cache_dir;
+  // Of children that ask a driver: one that hangs there is not waited for.
+  const auto looks = std::make_shared<compile::CommandRunner>(absl::Seconds(1));
   std::optional<worker::Cards> cards;
   for (const std::string& device : options.devices) {
     if (!absl::StartsWith(device, "cuda")) {
@@ -93,7 +107,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
       continue;
     }
     if (!cards.has_value()) {
-      cards = AskForCards(options);
+      cards = AskForCards(options, *looks);
       parts.unavailable.assign(cards->unavailable().begin(), cards->unavailable().end());
     }
     AddGpus(options, device, *cards, parts);
@@ -109,7 +123,9 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
   settings.lock_folder = process::kLockFolder;
   settings.artifact_bytes = options.artifact_bytes;
   settings.jobs_per_uid = options.jobs_per_uid;
-  settings.is_quiet = IsMachineQuiet;
+  settings.is_quiet = [program = options.program, looks](const tuner::v1::Device& device) {
+    return IsQuiet(program, *looks, device);
+  };
   settings.now = absl::Now;
   return engine::Engine::Start(std::move(parts));
 }

@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
       return phobos::worker::WorkerMain(command->worker_socket, command->worker_device);
     case options::Command::Kind::kCards:
       return phobos::worker::CardsMain();
+    case options::Command::Kind::kLook:
+      return phobos::worker::LookMain(command->card);
     case options::Command::Kind::kServe:
       break;
   }

@@ -149,6 +149,12 @@ absl::Status SetWorkerSocket(const std::string& value, Command& command) {
   return absl::OkStatus();
 }
 
+absl::Status SetLook(const std::string& value, Command& command) {
+  command.kind = Command::Kind::kLook;
+  command.card = value;
+  return absl::OkStatus();
+}
+
 template <Command::Kind kind>
 absl::Status SetKind(const std::string&, Command& command) {
   command.kind = kind;
@@ -196,6 +202,7 @@ constexpr Flag kFlags[] = {
     {"worker", "DEVICE", nullptr, SetWorker},
     {"worker-socket", "N", nullptr, SetWorkerSocket},
     {"cards", nullptr, nullptr, SetKind<Command::Kind::kCards>},
+    {"look-at-card", "UUID", nullptr, SetLook},
     {"help", nullptr, "show this text", SetKind<Command::Kind::kHelp>},
     {"version", nullptr, "show the version", SetKind<Command::Kind::kVersion>},
 };

@@ -83,11 +83,12 @@ struct Options {
 
 // What the command line asks for.
 struct Command {
-  enum class Kind { kServe, kWorker, kCards, kHelp, kVersion };
+  enum class Kind { kServe, kWorker, kCards, kLook, kHelp, kVersion };
   Kind kind = Kind::kServe;
   Options options;            // kServe
   std::string worker_device;  // kWorker: as device::Open takes it
   int worker_socket = -1;     // kWorker
+  std::string card;           // kLook: a GPU's uuid
 };
 
 // The machine, as far as defaults depend on it; a test gives its own.

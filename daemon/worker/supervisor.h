@@ -61,6 +61,11 @@ int WorkerMain(int socket, const std::string& device);
 // driver: writes Cards to standard output. Returns the exit status.
 int CardsMain();
 
+// Body of the short-lived process that looks whether anything else has a GPU, by its uuid. Returns
+// the exit status: 0: nothing has; kCardIsBusy; or another, when it cannot be told.
+int LookMain(const std::string& uuid);
+inline constexpr int kCardIsBusy = 10;
+
 }  // namespace phobos::worker
 
 #endif  // PHOBOS_DAEMON_WORKER_SUPERVISOR_H_

@@ -173,6 +173,12 @@ int CardsMain() {
   return cards.SerializeToFileDescriptor(STDOUT_FILENO) ? 0 : 1;
 }
 
+int LookMain(const std::string& uuid) {
+  const absl::StatusOr<std::string> found = device::LookAtGpu(uuid);
+  if (!found.ok()) return 1;
+  return found->empty() ? 0 : kCardIsBusy;
+}
+
 int WorkerMain(int socket, const std::string& device) {
   PreferToDie();
   Server server(device);

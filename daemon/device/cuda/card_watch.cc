@@ -2,11 +2,13 @@
 #include "daemon/device/cuda/card_watch.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace phobos::device {
 namespace {
@@ -34,6 +36,23 @@ int64_t ClockNs(clockid_t clock) {
 
 int64_t MonotonicNs() { return ClockNs(CLOCK_MONOTONIC); }
 
+// LookAtCard's: a sampling period that began before has ended, and another has ended after it.
+constexpr int64_t kSettleNs = 250'000'000;
+constexpr int64_t kLookNs = 250'000'000;
+
+void Sleep(int64_t ns) {
+  const timespec span = {ns / 1'000'000'000, ns % 1'000'000'000};
+  nanosleep(&span, nullptr);
+}
+
+std::string UseText(const CardUse& use) {
+  return absl::StrCat("process ", use.process, " used ", use.percent, " % of the card");
+}
+
+std::string ThrottlingText(const tuner::v1::CardState& state) {
+  return absl::StrCat("clocks held down by ", state.throttling());
+}
+
 }  // namespace
 
 CardWatch::CardWatch(std::unique_ptr<Nvml> nvml, std::optional<unsigned> own_process,
@@ -55,7 +74,7 @@ void CardWatch::AskNvml() {
     if (!own_process_.has_value() || use.process == *own_process_) continue;
     if (use.percent < kLeastPercent) continue;
     used_until_ns_ = now + kUseLastsNs;
-    use_ = absl::StrCat("process ", use.process, " used ", use.percent, " % of the card");
+    use_ = UseText(use);
   }
 }
 
@@ -82,8 +101,45 @@ std::string CardWatch::Look(const Ran& ran) {
   std::string found = Delay(ran, is_suspected);
   if (!found.empty() && is_suspected) absl::StrAppend(&found, "; ", use_);
   if (state_.throttling().empty()) return found;
-  return absl::StrCat("clocks held down by ", state_.throttling(), found.empty() ? "" : "; ",
-                      found);
+  return absl::StrCat(ThrottlingText(state_), found.empty() ? "" : "; ", found);
+}
+
+std::optional<unsigned> OwnProcess(std::optional<unsigned> host_pid,
+                                   const std::vector<unsigned>& before,
+                                   const std::vector<unsigned>& now) {
+  if (host_pid.has_value()) return host_pid;
+  std::optional<unsigned> fresh;
+  for (const unsigned process : now) {
+    if (std::find(before.begin(), before.end(), process) != before.end()) continue;
+    if (fresh.has_value()) return std::nullopt;
+    fresh = process;
+  }
+  return fresh;
+}
+
+std::optional<unsigned> HostPid() {
+  // PROC_PID_INIT_INO, which never changes.
+  constexpr absl::string_view kMachines = "pid:[4026531836]";
+  char text[64];
+  const ssize_t size = readlink("/proc/self/ns/pid", text, sizeof(text));
+  const bool is_machines =
+      size > 0 && absl::string_view(text, static_cast<size_t>(size)) == kMachines;
+  if (!is_machines) return std::nullopt;
+  return static_cast<unsigned>(getpid());
+}
+
+std::string LookAtCard(Nvml& nvml, void (*sleep)(int64_t ns)) {
+  if (sleep == nullptr) sleep = &Sleep;
+  nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000);
+  sleep(kSettleNs);
+  nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000);
+  sleep(kLookNs);
+  const tuner::v1::CardState state = nvml.Read();
+  if (!state.throttling().empty()) return ThrottlingText(state);
+  for (const CardUse& use : nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000)) {
+    if (use.percent >= kLeastPercent) return UseText(use);
+  }
+  return "";
 }
 
 }  // namespace phobos::device

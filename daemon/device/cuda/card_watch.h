@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/device/cuda/nvml.h"
 #include "proto/phobos/tuner/v1/types.pb.h"
@@ -61,6 +62,22 @@ class CardWatch {
   std::string use_;
   tuner::v1::CardState state_;
 };
+
+// This process as NVML numbers it, which is as the machine does: in a container not its getpid(),
+// which is then another process's number. `host_pid`: getpid() where it is the machine's number
+// (HostPid); else this process is the one that has a context on the card `now` and had none
+// `before` it took one. nullopt: none, or several, did so.
+std::optional<unsigned> OwnProcess(std::optional<unsigned> host_pid,
+                                   const std::vector<unsigned>& before,
+                                   const std::vector<unsigned>& now);
+
+// nullopt: this process is in a namespace of process numbers that is not the machine's.
+std::optional<unsigned> HostPid();
+
+// What has a card, or holds its clocks down, while nothing of ours runs there; empty: nothing. What
+// ran before the call does not count, so that it takes half a second. `sleep`: for so many ns, or a
+// test's.
+std::string LookAtCard(Nvml& nvml, void (*sleep)(int64_t ns) = nullptr);
 
 }  // namespace phobos::device
 

@@ -425,19 +425,6 @@ absl::StatusOr<cuda::Card> Choose(const cuda::CudaDriver& driver, const std::str
   return (*cards)[ordinal];
 }
 
-// This process as NVML numbers it, which in a container is not its getpid(): the one that has a
-// context on the card now and had none before.
-std::optional<unsigned> OwnProcess(Nvml* nvml, const std::vector<unsigned>& before) {
-  if (nvml == nullptr) return std::nullopt;
-  std::vector<unsigned> fresh;
-  for (const unsigned process : nvml->Processes()) {
-    if (process == static_cast<unsigned>(getpid())) return process;
-    if (std::find(before.begin(), before.end(), process) == before.end()) fresh.push_back(process);
-  }
-  if (fresh.size() != 1) return std::nullopt;
-  return fresh.front();
-}
-
 // `nvml`: null where there is none.
 tuner::v1::Device Describe(const cuda::CudaDriver& driver, const cuda::Card& card, Nvml* nvml) {
   tuner::v1::Device device;
@@ -516,10 +503,12 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCuda(const std::string& name) {
   if (!card.unusable.empty()) return absl::UnavailableError(card.unusable);
 
   std::unique_ptr<Nvml> nvml = OpenNvml(card);
-  const std::vector<unsigned> before =
-      nvml == nullptr ? std::vector<unsigned>() : nvml->Processes();
+  const auto processes = [&] {
+    return nvml == nullptr ? std::vector<unsigned>() : nvml->Processes();
+  };
+  const std::vector<unsigned> before = processes();
   ASSIGN_OR_RETURN(parts.context, PrimaryContext::Take(parts.driver, card.device));
-  const std::optional<unsigned> own = OwnProcess(nvml.get(), before);
+  const std::optional<unsigned> own = OwnProcess(HostPid(), before, processes());
 
   Description description;
   description.device = Describe(*parts.driver, card, nvml.get());

@@ -245,9 +245,10 @@ absl::StatusOr<Tunes::ResultPtr> Tunes::Stored(const Opened& opened) {
   if (result == nullptr || !IsMadeThisWay(*result, opened.subject)) return nullptr;
   const int64_t newer_than = opened.open.newer_than_generation();
   if (newer_than != 0) return result->generation() > newer_than ? result : nullptr;
-  if (!result->contended() || !settings_.is_quiet(opened.subject.device)) return result;
+  if (!result->contended()) return result;
   ASSIGN_OR_RETURN(const bool is_tried, IsOftenContended(opened, *result));
-  return is_tried ? result : nullptr;
+  // Asked last: it takes a while.
+  return is_tried || !settings_.is_quiet(opened.subject.device) ? result : nullptr;
 }
 
 // Whether a contended Result was made again often enough: it and the generations that are kept

@@ -44,7 +44,7 @@ struct TuneSettings {
   int64_t copy_bytes = int64_t{1} << 30;      // of one job's arguments and answers
   int jobs_per_uid = 64;
   TuneFunction tune = tuner::Tune;
-  // Whether nothing else runs on a device now.
+  // Whether nothing else runs on a device now. May take a second; any thread.
   std::function<bool(const tuner::v1::Device&)> is_quiet;
   std::function<absl::Time()> now;
 };

@@ -179,6 +179,11 @@ TEST_F(OptionsTest, HelpShowsWhatUsersNeed) {
   EXPECT_THAT(Help(), HasSubstr("PHOBOS_SOCKET"));
   EXPECT_THAT(Help(), HasSubstr("--rounds=N"));
   EXPECT_THAT(Help(), HasSubstr("--warm-up=TIME"));
+  const absl::StatusOr<Command> look = Read({"--look-at-card=GPU-1"});
+  ASSERT_TRUE(look.ok());
+  EXPECT_EQ(look->kind, Command::Kind::kLook);
+  EXPECT_EQ(look->card, "GPU-1");
+  EXPECT_THAT(Help(), ::testing::Not(HasSubstr("--look-at-card")));
   EXPECT_THAT(Help(), ::testing::Not(HasSubstr("--worker=")));  // the daemon's own word to itself
 }
 

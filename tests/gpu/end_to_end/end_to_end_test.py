@@ -197,6 +197,18 @@ class TuneTest(Bench):
         self.assertEqual(outcome.facts["contended"], 1)
         self.assertEqual(outcome.facts["repeated"], 56)
 
+    def test_a_contended_result_is_replaced_when_the_card_is_quiet(self):
+        # The worker reads the script once, at its start; who looks at the card is a process of its own.
+        self.start(BASE + "throttled 1 1000000 64\n")
+        self.assertEqual(self.tune().facts["generation"], 1)
+        self.assertEqual(self.tune().facts["generation"], 1)
+        with open(self.path("script"), "w") as file:
+            file.write(BASE + "foreign 1 1000000 50\n")
+        self.assertEqual(self.tune().facts["generation"], 1)
+        with open(self.path("script"), "w") as file:
+            file.write(BASE + "foreign 1 1000000 4\n")
+        self.assertEqual(self.tune().facts["generation"], 2)
+
 
 class FaultTest(Bench):
     def check(self, faults, statuses, flags=QUICK):

@@ -2,6 +2,8 @@
 //
 // A stand-in libnvidia-ml.so.1: it says what script.h lets it say. Sampling periods of another
 // process's use end at each question that the script answers.
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +39,12 @@ struct Utilization {
   unsigned sm_percent;
   unsigned rest[3];
 };
+
+// Whether this process has loaded the driver, and so may use the card.
+bool HasDriver() {
+  const char* library = getenv("PHOBOS_CUDA_LIBRARY");
+  return library != nullptr && dlopen(library, RTLD_NOW | RTLD_NOLOAD) != nullptr;
+}
 
 }  // namespace
 
@@ -78,13 +86,16 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* bits) {
   return kOk;
 }
 
-// This process and another that only has a context.
+// Another process that only has a context; from the second list on this one too, which is taken to
+// have made one in between.
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* processes) {
+  static std::atomic<int> lists = 0;
   const unsigned room = *count;
-  *count = 2;
-  if (room < 2 || processes == nullptr) return kNoSpace;
+  *count = lists > 0 ? 2 : 1;
+  if (room < *count || processes == nullptr) return kNoSpace;
+  ++lists;
   processes[0] = {kOtherProcess, 1, 0, 0};
-  processes[1] = {static_cast<unsigned>(getpid()), 1, 0, 0};
+  if (*count > 1) processes[1] = {static_cast<unsigned>(getpid()), 1, 0, 0};
   return kOk;
 }
 
@@ -101,7 +112,7 @@ int nvmlDeviceGetProcessUtilization(void*, Utilization* samples, unsigned* count
   const auto now_us = static_cast<unsigned long long>(now.tv_sec) * 1'000'000 +
                       static_cast<unsigned long long>(now.tv_nsec) / 1000;
   const auto percent = static_cast<unsigned>(TheScript().foreign.At(++asked));
-  samples[0] = {static_cast<unsigned>(getpid()), now_us, 90, {}};
+  samples[0] = {static_cast<unsigned>(getpid()), now_us, HasDriver() ? 90U : 0U, {}};
   samples[1] = {kOtherProcess, now_us, percent, {}};
   *count = 2;
   return kOk;

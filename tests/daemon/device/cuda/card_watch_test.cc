@@ -75,5 +75,48 @@ TEST(CardWatchTest, AloneOnlyAMultipleIsADisturbance) {
   EXPECT_THAT(watched.Look(2 * kMillisecond), IsEmpty());
 }
 
+TEST(OwnProcessTest, OnTheMachineItselfItIsKnown) {
+  EXPECT_EQ(OwnProcess(7u, {1}, {1, 2, 7}), 7u);
+  EXPECT_EQ(OwnProcess(7u, {}, {}), 7u);
+}
+
+// A getpid() of 1, say, in a container is not the machine's process 1, though that has the card.
+TEST(OwnProcessTest, InAContainerItIsTheOneThatCame) {
+  EXPECT_EQ(OwnProcess(std::nullopt, {1, 5}, {5, 1, 4711}), 4711u);
+  EXPECT_EQ(OwnProcess(std::nullopt, {1}, {1}), std::nullopt);
+  EXPECT_EQ(OwnProcess(std::nullopt, {1}, {1, 2, 3}), std::nullopt);
+}
+
+// Uses this and that in each period.
+class Script : public Nvml {
+ public:
+  std::string Driver() override { return ""; }
+  tuner::v1::CardState Read() override { return state; }
+  std::vector<unsigned> Processes() override { return {}; }
+  std::vector<CardUse> NewUses(int64_t) override {
+    return asked < uses.size() ? uses[asked++] : std::vector<CardUse>();
+  }
+  size_t asked = 0;
+  std::vector<std::vector<CardUse>> uses;
+  tuner::v1::CardState state;
+};
+
+void DoNotSleep(int64_t) {}
+
+TEST(LookAtCardTest, WhatRanBeforeDoesNotCount) {
+  Script nvml;
+  nvml.uses = {{{1, 90}}, {{1, 70}}, {{1, 4}, {2, 3}}};
+  EXPECT_THAT(LookAtCard(nvml, &DoNotSleep), IsEmpty());
+  EXPECT_EQ(nvml.asked, 3u);
+}
+
+TEST(LookAtCardTest, WhatRunsOrThrottlesIsSaid) {
+  Script nvml;
+  nvml.uses = {{}, {}, {{1, 4}, {2, 30}}};
+  EXPECT_THAT(LookAtCard(nvml, &DoNotSleep), HasSubstr("process 2 used 30 %"));
+  nvml.state.set_throttling("heat");
+  EXPECT_THAT(LookAtCard(nvml, &DoNotSleep), HasSubstr("held down by heat"));
+}
+
 }  // namespace
 }  // namespace phobos::device
