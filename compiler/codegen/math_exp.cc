@@ -81,13 +81,17 @@ Value* EmitTanh(const MathEmitter& m, Value* x) {
   return m.WithSignOf(m.Choose(is_near, near, far), x);
 }
 
-// A polynomial up to 1, else 1 - erfc(|x|), erfc as exp of a polynomial.
+// A polynomial up to 1, else 1 - erfc(|x|), erfc as a power of 2 whose exponent is a polynomial.
 Value* EmitErf(const MathEmitter& m, Value* x) {
+  Value* one = m.Number(1.0);
   Value* size = m.Abs(x);
-  Value* near = m.Fma(size, m.Polynomial(m.Mul(size, size), kErf), size);
-  Value* bounded = m.AtLeast(m.AtMost(size, m.Pick(4, 6)), 1);  // 1 from there on
-  Value* far = m.Sub(m.Number(1.0), ExpInTheMiddle(m, m.Polynomial(bounded, kErfc)));
-  Value* is_near = m.b.CreateFCmpOLT(size, m.Number(1.0));
+  Value* near = m.Fma(x, m.Polynomial(m.Mul(x, x), kErf), x);
+  Value* bounded = m.AtMost(size, m.Pick(4, 6));  // 1 from there on
+  Value* exponent = m.Polynomial(bounded, kErfc);
+  const MathEmitter::Whole n = m.Nearest(exponent, one);
+  Value* power = m.Polynomial(m.Sub(exponent, n.number), kErfcPower);
+  Value* far = m.Fma(m.Negate(power), m.PowerOfTwo(n.integer), one);
+  Value* is_near = m.b.CreateFCmpOLT(size, one);
   return m.WithSignOf(m.Choose(is_near, near, far), x);
 }
 
