@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+#include "client/cpp/tune/pages.h"
+
 namespace phobos {
 
 Status HostMemory::Copy(void* to, uint64_t from, int64_t bytes) {
-  if (bytes > 0) memcpy(to, reinterpret_cast<const void*>(from), static_cast<size_t>(bytes));
+  CopyBytes(static_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
+            static_cast<size_t>(bytes));
   return Status();
 }
 

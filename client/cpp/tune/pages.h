@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes large memory cheap to write for the first time: OwnPages, a block of memory in huge
-// pages where the kernel has them, and PagesAhead, threads that bring a block's pages in while
-// others already write it. A page at a time, at its first touch, costs several times what copying
-// the bytes does.
+// What makes large memory cheap to write: OwnPages, a block of memory in huge pages where the
+// kernel has them, PagesAhead, threads that bring a block's pages in while others already write it,
+// and CopyBytes, a copy by a few threads. A page at a time, at its first touch, costs several times
+// what copying the bytes does.
 #ifndef PHOBOS_CLIENT_CPP_TUNE_PAGES_H_
 #define PHOBOS_CLIENT_CPP_TUNE_PAGES_H_
 
@@ -39,9 +39,8 @@ class OwnPages {
   std::byte* const data_;
 };
 
-// Changes no byte, so that the blocks may be read and written meanwhile. Where it cannot help (an
-// old kernel, no threads to be had, little memory) it does nothing. One thread makes and destroys
-// it.
+// Changes no byte, so that the blocks may be read and written meanwhile. Where it cannot help (no
+// threads to be had, little memory) it does nothing. One thread makes and destroys it.
 class PagesAhead {
  public:
   // The blocks, in the order in which they are wanted, must be mapped as long as it lives.
@@ -58,6 +57,9 @@ class PagesAhead {
   std::atomic<size_t> next_ = 0;
   std::vector<pthread_t> threads_;
 };
+
+// memcpy. Any thread.
+void CopyBytes(std::byte* to, const std::byte* from, size_t bytes);
 
 }  // namespace phobos
 

@@ -271,7 +271,7 @@ Status Upload::Set(std::string_view parameter, const void* bytes, size_t size) {
       return refuse(std::to_string(size) + " bytes, but the tensor has " +
                     std::to_string(place.request->bytes));
     }
-    if (size > 0) memmove(place.expected, bytes, size);
+    CopyBytes(place.expected, static_cast<const std::byte*>(bytes), size);
     place.is_set = true;
     return Status();
   }

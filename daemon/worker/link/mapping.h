@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the daemon shares with its worker process, as that one sees it. MappingPool: the caller's
-// tensors, mapped for reading. Keeps the mappings of the job before, because the daemon hands out
+// tensors, mapped for reading. Keeps the mappings of the calls before, because the daemon hands out
 // the same pooled memory again and mapping it anew costs a fault a page. One thread.
 #ifndef PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_
 #define PHOBOS_DAEMON_WORKER_LINK_MAPPING_H_
@@ -26,9 +26,10 @@ class MappingPool {
   MappingPool(const MappingPool&) = delete;
   MappingPool& operator=(const MappingPool&) = delete;
 
-  // Maps each descriptor's memory whole, and lets go of what an earlier call mapped and this one
-  // does not name. The spans hold until the next call. InvalidArgument: memory that its sender
-  // could shrink under us.
+  // Maps each descriptor's memory whole, and lets go of what neither this call names nor the one
+  // before it did: a preload names the arguments only, between two jobs that name the answers, too.
+  // The spans hold until the next call. InvalidArgument: memory that its sender could shrink under
+  // us.
   absl::StatusOr<std::vector<absl::Span<const std::byte>>> Map(const std::vector<Fd>& descriptors);
 
  private:
@@ -38,11 +39,14 @@ class MappingPool {
     ino_t inode = 0;
     const std::byte* address = nullptr;
     int64_t bytes = 0;
+    int64_t last_call = 0;  // that named it
   };
-  // The mapping there is, else a new one, which is not in mappings_ yet.
-  absl::StatusOr<Mapping> Find(int fd) const;
+  // In mappings_: the one there is, else a new one. Holds until mappings_ changes.
+  absl::StatusOr<Mapping*> Find(int fd);
+  static void Unmap(const Mapping& mapping);
 
   std::vector<Mapping> mappings_;
+  int64_t calls_ = 0;
 };
 
 // A descriptor's memory, mapped whole for writing, for as long as this lives.

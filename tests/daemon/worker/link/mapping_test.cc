@@ -61,5 +61,33 @@ TEST(MappingPool, RefusesAFile) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not sealed")));
 }
 
+// Whether a page of this process is there.
+bool IsMapped(const std::byte* address) {
+  unsigned char present = 0;
+  return mincore(const_cast<std::byte*>(address), 1, &present) == 0;
+}
+
+TEST(MappingPool, KeepsWhatTheCallBeforeNamed) {
+  MappingPool pool;
+  const Fd arguments = Memory(F_SEAL_SHRINK);
+  const Fd answers = Memory(F_SEAL_SHRINK);
+  const auto both = [&] {
+    std::vector<Fd> fds;
+    fds.emplace_back(dup(arguments.get()));
+    fds.emplace_back(dup(answers.get()));
+    return fds;
+  };
+  const auto first = pool.Map(both());
+  ASSERT_OK(first);
+  ASSERT_OK(MapOne(pool, Fd(dup(arguments.get()))));
+  const auto second = pool.Map(both());
+  ASSERT_OK(second);
+  for (const size_t i : {0U, 1U}) EXPECT_EQ((*first)[i].data(), (*second)[i].data());
+  ASSERT_OK(MapOne(pool, Fd(dup(arguments.get()))));
+  ASSERT_OK(MapOne(pool, Fd(dup(arguments.get()))));
+  EXPECT_TRUE(IsMapped((*second)[0].data()));
+  EXPECT_FALSE(IsMapped((*second)[1].data())) << "named two calls ago";
+}
+
 }  // namespace
 }  // namespace phobos::worker
