@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "client/cpp/tune/pages.h"
+#include "client/cpp/tune/pieces.h"
 
 namespace phobos {
 

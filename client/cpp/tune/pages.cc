@@ -2,14 +2,14 @@
 #include "client/cpp/tune/pages.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string>
-#include <thread>
+
+#include "client/cpp/tune/pieces.h"
 
 namespace phobos {
 namespace {
@@ -18,27 +18,9 @@ constexpr size_t kHugePage = size_t{2} << 20;
 // Less is brought in by whoever writes it before a thread has begun.
 constexpr size_t kWorthThreads = 4 * kHugePage;
 constexpr size_t kPiece = 2 * kHugePage;
-constexpr unsigned kMostThreads = 8;
 
 uintptr_t Aligned(const void* address, size_t alignment) {
   return (reinterpret_cast<uintptr_t>(address) + alignment - 1) / alignment * alignment;
-}
-
-// Up to `wanted` threads beside the caller's, as many as there are processors for.
-std::vector<pthread_t> Start(size_t wanted, void* (*work)(void*), void* argument) {
-  const unsigned spare = std::max(std::thread::hardware_concurrency(), 1U) - 1;
-  std::vector<pthread_t> threads;
-  // The program's signals are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);
-  while (threads.size() < std::min<size_t>({wanted, spare, kMostThreads})) {
-    pthread_t thread;
-    if (pthread_create(&thread, nullptr, work, argument) != 0) break;
-    threads.push_back(thread);
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return threads;
 }
 
 // A write that changes nothing, also while others write: madvise, which does the same, holds a lock
@@ -47,23 +29,6 @@ __attribute__((no_sanitize("thread"))) void Touch(std::byte* page) {
   auto* byte = reinterpret_cast<unsigned char*>(page);
   unsigned char zero = 0;  // another value is there by a write: then the page is, too
   __atomic_compare_exchange_n(byte, &zero, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-// A copy whose pieces go to whoever asks next.
-struct Copy {
-  std::byte* to;
-  const std::byte* from;
-  size_t bytes;
-  std::atomic<size_t> next = 0;
-};
-
-void* CopyPieces(void* argument) {
-  auto& copy = *static_cast<Copy*>(argument);
-  while (true) {
-    const size_t at = copy.next.fetch_add(kPiece);
-    if (at >= copy.bytes) return nullptr;
-    memcpy(copy.to + at, copy.from + at, std::min(kPiece, copy.bytes - at));
-  }
 }
 
 }  // namespace
@@ -98,7 +63,7 @@ PagesAhead::PagesAhead(std::vector<std::span<std::byte>> blocks) {
       begin = next;
     }
   }
-  threads_ = Start(pieces_.size(), Work, this);
+  threads_ = StartThreads(pieces_.size(), Work, this);
 }
 
 PagesAhead::~PagesAhead() {
@@ -115,15 +80,6 @@ void* PagesAhead::Work(void* self) {
     const std::span<std::byte> piece = ahead.pieces_[mine];
     for (size_t at = 0; at < piece.size(); at += page) Touch(piece.data() + at);
   }
-}
-
-void CopyBytes(std::byte* to, const std::byte* from, size_t bytes) {
-  if (bytes == 0) return;
-  Copy copy = {to, from, bytes};
-  const std::vector<pthread_t> threads =
-      Start(bytes < kWorthThreads ? 0 : bytes / kPiece, CopyPieces, &copy);
-  CopyPieces(&copy);
-  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
 }
 
 }  // namespace phobos

@@ -57,10 +57,6 @@ class PagesAhead {
   std::atomic<size_t> next_ = 0;
   std::vector<pthread_t> threads_;
 };
-
-// memcpy. Any thread.
-void CopyBytes(std::byte* to, const std::byte* from, size_t bytes);
-
 }  // namespace phobos
 
 #endif  // PHOBOS_CLIENT_CPP_TUNE_PAGES_H_

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <vector>
 
 #include "client/cpp/plan/number.h"
+#include "client/cpp/tune/pieces.h"
 
 namespace phobos {
 namespace {
@@ -55,22 +58,38 @@ void Store(void* base, int64_t index, Bits bits) {
          sizeof(Bits));
 }
 
-// Of the finite elements; the others match only themselves. By the largest of them, so that no
-// square overflows.
+constexpr size_t kPiece = size_t{1} << 20;  // elements
+
+// The sum, over pieces, of what `work` makes of one.
+template <typename Work>
+double SumOverPieces(int64_t count, const Work& work) {
+  const auto size = static_cast<size_t>(count);
+  std::vector<double> sums((size + kPiece - 1) / kPiece);
+  ForPieces(size, kPiece, [&](size_t begin, size_t end) {
+    sums[begin / kPiece] = work(static_cast<int64_t>(begin), static_cast<int64_t>(end));
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+// Of the finite elements; the others match only themselves. Where a square overflows, as only one
+// of f64 can, of scaled ones: what is then lost is nothing beside it. One that underflows is
+// nothing beside any atol.
 template <typename Float>
 double RootMeanSquare(const void* want, int64_t count) {
-  double largest = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const double size = std::fabs(Float::Read(Load<typename Float::Bits>(want, i)));
-    if (std::isfinite(size)) largest = std::max(largest, size);
-  }
-  if (largest == 0) return 0;
-  double sum = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const double value = Float::Read(Load<typename Float::Bits>(want, i));
-    if (std::isfinite(value)) sum += (value / largest) * (value / largest);
-  }
-  return largest * std::sqrt(sum / static_cast<double>(count));
+  const auto sum_of_squares = [&](double scale) {
+    return SumOverPieces(count, [&](int64_t begin, int64_t end) {
+      double sum = 0;
+      for (int64_t i = begin; i < end; ++i) {
+        const double value = Float::Read(Load<typename Float::Bits>(want, i)) * scale;
+        if (std::isfinite(value)) sum += value * value;
+      }
+      return sum;
+    });
+  };
+  const double plain = sum_of_squares(1);
+  if (std::isfinite(plain)) return std::sqrt(plain / static_cast<double>(count));
+  constexpr double kScale = 0x1p-520;
+  return std::sqrt(sum_of_squares(kScale) / static_cast<double>(count)) / kScale;
 }
 
 template <typename Float>

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "client/cpp/tune/pieces.h"
 #include "client/cpp/tune/unchanged.h"
 
 namespace phobos {

@@ -70,15 +70,5 @@ TEST(PagesAhead, BringsInPagesOfSharedMemory) {
   munmap(memory, kBytes);
 }
 
-TEST(CopyBytes, CopiesAllAndNoMore) {
-  for (const size_t bytes : {size_t{0}, size_t{1}, 3 * kMiB, 8 * kMiB, 13 * kMiB + 5}) {
-    std::vector<std::byte> from(bytes), to(bytes + 1, std::byte{7});
-    for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<std::byte>(i * 31 + (i >> 12));
-    CopyBytes(to.data(), from.data(), bytes);
-    EXPECT_TRUE(std::equal(from.begin(), from.end(), to.begin())) << bytes;
-    EXPECT_EQ(to[bytes], std::byte{7});
-  }
-}
-
 }  // namespace
 }  // namespace phobos

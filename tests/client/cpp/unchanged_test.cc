@@ -59,6 +59,27 @@ TEST(IsAccepted, SmallElementsAreJudgedByTheRootMeanSquare) {
       IsAccepted(DType::kF32, got.data(), want.data(), 2, ToleranceFor(DType::kF32, {}), {1, 1}));
 }
 
+TEST(IsAccepted, TheMeanIsOfAllPieces) {
+  // The one large element is in the last of several pieces.
+  constexpr int64_t kCount = int64_t{2} << 20;
+  std::vector<float> want(kCount, 0);
+  want.back() = 1e6f;
+  const double mean = 1e6 / std::sqrt(static_cast<double>(kCount));
+  for (const double share : {0.99, 1.01}) {
+    const auto got = static_cast<float>(1e-3 * mean * share);
+    EXPECT_EQ(IsAccepted(DType::kF32, &got, want.data(), kCount, {1e-3, 0}, {0, 1}), share < 1);
+  }
+}
+
+TEST(IsAccepted, SquaresThatOverflow) {
+  const std::vector<double> want = {0, 1e300, std::numeric_limits<double>::infinity()};
+  const double scale = 1e300 / std::sqrt(3.0);
+  for (const double difference : {0.9e-7 * scale, 1.2e-7 * scale}) {
+    EXPECT_EQ(IsAccepted(DType::kF64, &difference, want.data(), 3, {1e-7, 0}, {0, 1}),
+              difference < 1e-7 * scale);
+  }
+}
+
 TEST(IsAccepted, OptionsOnlyWiden) {
   TuneOptions wide;
   wide.rtol = 0.1;
