@@ -34,10 +34,13 @@ Value* MathEmitter::Fma(Value* x, Value* y, Value* z) const {
 }
 
 Value* MathEmitter::WithSignOf(Value* x, Value* sign) const {
-  // By bits: LLVM's copysign for PTX is a comparison and a selection.
+  return PositiveWithSignOf(Abs(x), sign);
+}
+
+// By bits: LLVM's copysign for PTX is a comparison and a selection.
+Value* MathEmitter::PositiveWithSignOf(Value* x, Value* sign) const {
   Value* sign_bit = Integer(is_f32 ? INT32_MIN : INT64_MIN);
-  Value* magnitude = b.CreateAnd(ToBits(x), b.CreateNot(sign_bit));
-  return FromBits(b.CreateOr(magnitude, b.CreateAnd(ToBits(sign), sign_bit)));
+  return FromBits(b.CreateOr(ToBits(x), b.CreateAnd(ToBits(sign), sign_bit)));
 }
 
 Value* MathEmitter::AtMost(Value* x, double limit) const {

@@ -55,6 +55,8 @@ class MathEmitter {
   Value* Negate(Value* x) const { return b.CreateFNeg(x); }
   Value* Abs(Value* x) const { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
   Value* WithSignOf(Value* x, Value* sign) const;
+  // The same of x >= 0, in fewer operations.
+  Value* PositiveWithSignOf(Value* x, Value* sign) const;
   // The smaller or greater of the two; NaN stays NaN.
   Value* AtMost(Value* x, double limit) const;
   Value* AtLeast(Value* x, double limit) const;

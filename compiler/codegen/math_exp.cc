@@ -78,7 +78,7 @@ Value* EmitTanh(const MathEmitter& m, Value* x) {
   Value* one = m.Number(1.0);
   Value* far = m.Sub(one, m.Div(m.Number(2.0), m.Add(e, one)));
   Value* is_near = m.b.CreateFCmpOLT(size, m.Number(0.625));
-  return m.WithSignOf(m.Choose(is_near, near, far), x);
+  return m.PositiveWithSignOf(m.Choose(is_near, near, far), x);
 }
 
 // A polynomial up to 1, else 1 - erfc(|x|), erfc as a power of 2 whose exponent is a polynomial.
@@ -92,7 +92,7 @@ Value* EmitErf(const MathEmitter& m, Value* x) {
   Value* power = m.Polynomial(m.Sub(exponent, n.number), kErfcPower);
   Value* far = m.Fma(m.Negate(power), m.PowerOfTwo(n.integer), one);
   Value* is_near = m.b.CreateFCmpOLT(size, one);
-  return m.WithSignOf(m.Choose(is_near, near, far), x);
+  return m.Choose(is_near, near, m.PositiveWithSignOf(far, x));
 }
 
 }  // namespace phobos::compiler::codegen

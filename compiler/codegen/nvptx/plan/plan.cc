@@ -173,7 +173,7 @@ bool Planner::IsShared(const Op& held) const {
 void Planner::ChooseUnroll(Statement* statement) const {
   const Layout& layout = statement->layout;
   const int64_t elements = statement->cost <= 8 ? 16 : 8;
-  const int64_t most = statement->cost <= 16 ? 4 : 1;
+  const int64_t most = statement->cost <= 16 ? 4 : statement->cost <= 32 ? 2 : 1;
   statement->batch = std::clamp<int64_t>(elements / layout.vector, 1, most);
   statement->unroll = std::min(statement->batch, layout.turns());
   bool is_with_threads = statement->op->opcode != Opcode::kStore && !IsShared(*statement->op);
