@@ -15,6 +15,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "daemon/compile/command.h"
 #include "daemon/compile/manifest.h"
@@ -348,8 +350,14 @@ class ProcessRunner : public Runner {
     command.runs_in_pauses = true;
     command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
     ASSIGN_OR_RETURN(const Ended ended, RunTwice(command));
-    if (ended.exit_status == kSourceIsWrong || ended.exit_status == kUsage) {
+    if (ended.exit_status == kSourceIsWrong) {
       return absl::InvalidArgumentError(absl::StripTrailingAsciiWhitespace(ended.errors));
+    }
+    // Of the command line only the kernel's name is the caller's.
+    if (ended.exit_status == kUsage) {
+      absl::string_view line = ended.errors;
+      absl::ConsumePrefix(&line, "phobos-compile: ");
+      return absl::NotFoundError(line.substr(0, line.find('\n')));
     }
     if (ended.exit_status != kDone) {
       return absl::InternalError(absl::StrCat("the compiler failed on ", source.file_name, ": ",

@@ -59,8 +59,8 @@ class Runner {
 
   virtual const std::string& fingerprint() const = 0;
 
-  // `--describe`. Remembered by (text, kernel, compiler) in `store`. InvalidArgument carries the
-  // compiler's diagnostic.
+  // `--describe`. Remembered by (text, kernel, compiler) in `store`. NotFound: the text has no
+  // kernel of that name, and which it has; InvalidArgument carries the compiler's diagnostic.
   virtual absl::StatusOr<compiler::v1::KernelDescription> Describe(const Source& source,
                                                                    cache::ResultStore& store) = 0;
 

@@ -58,6 +58,12 @@ absl::StatusOr<KernelPtr> Kernels::Resolve(const tuner::v1::KernelRef& ref,
   }
   absl::StatusOr<compiler::v1::KernelDescription> description =
       runner_.Describe(kernel->source, store);
+  if (absl::IsNotFound(description.status())) {
+    return error::About(
+        error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_UNKNOWN_KERNEL,
+                    std::string(description.status().message())),
+        tuner::v1::ERROR_REASON_UNKNOWN_KERNEL, ref.kernel(), "");
+  }
   if (!description.ok()) {
     return error::About(description.status(), tuner::v1::ERROR_REASON_BAD_SOURCE, ref.kernel(), "");
   }

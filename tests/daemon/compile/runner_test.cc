@@ -26,6 +26,7 @@ namespace {
 using ::phobos::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StrEq;
 
 std::string Runfile(const std::string& path) {
   return absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"), "/", path);
@@ -248,6 +249,13 @@ TEST_F(RunnerTest, LiesAboutTheRunFailIt) {
 TEST_F(RunnerTest, AWrongSourceIsTheCallersError) {
   EXPECT_THAT(Compile("# refuse unknown name"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add.py:1:1: unknown name")));
+}
+
+TEST_F(RunnerTest, AKernelThatIsNotThereIsToldWithThoseThatAre) {
+  ASSERT_OK(Compile("# space 1"));
+  EXPECT_THAT(runner_->Describe({"# kernels mul sub", "add.py", "add"}, *store_),
+              StatusIs(absl::StatusCode::kNotFound,
+                       StrEq("the file has no kernel 'add' at its top level; it has mul sub")));
 }
 
 TEST_F(RunnerTest, OneVariant) {

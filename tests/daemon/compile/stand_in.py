@@ -13,6 +13,7 @@
     # manifest TEXT      manifest.json is TEXT; `# format 99`; `# chip other`; `# unchecked`; `# fingerprint other`
     # slots x y out      the manifest's slots (default: x y out extent:N)
     # refuse TEXT        the source is wrong: TEXT on standard error
+    # kernels NAMES      those that the source has; another is a wrong command line
     # log PATH           a line a run: the variants
 """
 
@@ -179,6 +180,10 @@ def main():
         if value(found, "refuse"):
             print(options.file_name + ":1:1: " + value(found, "refuse"), file=sys.stderr)
             return 1
+        if options.kernel not in value(found, "kernels", options.kernel).split():
+            print(f"phobos-compile: the file has no kernel '{options.kernel}' at its top level; it has",
+                  f"{value(found, 'kernels')}\nphobos-compile --help shows how it is written", file=sys.stderr)
+            return 2
         print(value(found, "description") or json.dumps(describe(found, options.kernel)))
         return 0
     return compile_all(found, options)

@@ -99,6 +99,9 @@ class FakeRunner : public compile::Runner {
   absl::StatusOr<compiler::v1::KernelDescription> Describe(const compile::Source& source,
                                                            cache::ResultStore&) override {
     ++describes;
+    if (source.kernel != "add") {
+      return absl::NotFoundError("the file has no kernel '" + source.kernel + "'; it has add");
+    }
     if (source.text.find("syntax error") != std::string::npos) {
       return absl::InvalidArgumentError("file.py:1:1: syntax error");
     }

@@ -124,6 +124,19 @@ TEST_F(TunesTest, BadSourcesAreTheCallersError) {
   EXPECT_EQ(error::DetailOf(caller.sink().status()).reason(), tuner::v1::ERROR_REASON_BAD_SOURCE);
 }
 
+TEST_F(TunesTest, AKernelThatTheTextHasNotIsItsOwnReason) {
+  Start();
+  TuningCaller caller(*this, 1);
+  tuner::v1::Open open = OpenFor(16);
+  open.mutable_kernel()->set_source_text(kSource);
+  open.mutable_kernel()->set_kernel("sub");
+  EXPECT_EQ(caller.Run(open).code(), absl::StatusCode::kInvalidArgument);
+  const tuner::v1::ErrorDetail detail = error::DetailOf(caller.sink().status());
+  EXPECT_EQ(detail.reason(), tuner::v1::ERROR_REASON_UNKNOWN_KERNEL);
+  EXPECT_EQ(detail.kernel(), "sub");
+  EXPECT_THAT(std::string(caller.sink().status().message()), HasSubstr("it has add"));
+}
+
 // Eight callers of one key at once: one compile, one tune, one Result.
 TEST_F(TunesTest, EightThreadsJoinOneTune) {
   Begin();
