@@ -80,21 +80,27 @@ TEST_F(CardTest, TheWorkerFetchesWhatIsOnTheCard) {
   EXPECT_EQ(seen, std::string(64, 'f'));
 }
 
+// Neither by a worker that may not open it, nor by one that dies of it once and again.
 TEST_F(CardTest, WhatCannotBeFetchedIsAskedForAsBytes) {
   Begin();
-  workers[0]->fetched = absl::FailedPreconditionError("another container");
-  TuningCaller caller(*this, 1);
-  caller.Open(OpenFor(16));
-  ASSERT_TRUE(caller.AwaitLead());
-  caller.SendArgs(OnCard(caller.lead()));
-  while (caller.sink().events().size() < 2) absl::SleepFor(absl::Milliseconds(1));
-  caller.Lead(caller.sink().events()[1].lead());
-  EXPECT_FALSE(caller.lead().takes_cuda_ipc());
-  caller.SendArgs();
-  ASSERT_TRUE(caller.AwaitArgsOwned());
-  caller.SendExpected();
-  ASSERT_TRUE(caller.sink().WaitForEnd().ok());
-  EXPECT_EQ(caller.result().generation(), 1);
+  int64_t n = 16;
+  for (const absl::Status& failure :
+       {absl::FailedPreconditionError("another container"),
+        absl::AbortedError("the worker process died: signal 9 (Killed)")}) {
+    workers[0]->fetched = failure;
+    TuningCaller caller(*this, 1);
+    caller.Open(OpenFor(++n));
+    ASSERT_TRUE(caller.AwaitLead());
+    caller.SendArgs(OnCard(caller.lead()));
+    while (caller.sink().events().size() < 2) absl::SleepFor(absl::Milliseconds(1));
+    caller.Lead(caller.sink().events()[1].lead());
+    EXPECT_FALSE(caller.lead().takes_cuda_ipc());
+    caller.SendArgs();
+    ASSERT_TRUE(caller.AwaitArgsOwned());
+    caller.SendExpected();
+    ASSERT_TRUE(caller.sink().WaitForEnd().ok());
+    EXPECT_EQ(caller.result().generation(), 1);
+  }
 }
 
 TEST_F(TunesTest, AnotherKeyValueTunesAgain) {

@@ -2,12 +2,15 @@
 """Python processes whose arrays are on the stand-in card: tunes through CUDA IPC and through the host, a second process,
 and where handles of memory may not turn up."""
 
+import concurrent.futures
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -112,6 +115,46 @@ class PythonTest(Bench):
         """The processes that called a function of the driver, one a call."""
         with open(self.path("trace")) as file:
             return [int(line.split()[0]) for line in file if re.match(rf"\d+ {name}\b", line)]
+
+    def tune_and_kill(self, kills):
+        """Tunes, and kills so many workers, each in its first opening of an allocation, where it stalls."""
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            said = threads.submit(self.run_python, TUNE)
+            killed = []
+            while len(killed) < kills and not said.done():
+                time.sleep(0.01)
+                stalled = os.path.exists(self.path("trace")) and self.calls_of("cuIpcOpenMemHandle_v2")[len(killed):]
+                if stalled:
+                    os.kill(stalled[0], signal.SIGKILL)
+                    killed.append(stalled[0])
+            return said.result()
+
+    def test_a_worker_that_dies_while_it_fetches_is_replaced(self):
+        self.start(BASE + f"stall cuIpcOpenMemHandle_v2 1 once {self.path('stalled')}\n")
+        self.assertEqual(self.tune_and_kill(1)["winner"], {"BLOCK": 512})
+        opened = self.calls_of("cuIpcOpenMemHandle_v2")
+        self.assertEqual([pid == opened[0] for pid in opened], [True, False, False, False])
+
+    def test_when_workers_die_while_they_fetch_the_bytes_are_sent(self):
+        self.start(BASE + "stall cuIpcOpenMemHandle_v2 1\n")
+        self.assertEqual(self.tune_and_kill(2)["winner"], {"BLOCK": 512})
+        self.assertEqual(len(self.calls_of("cuIpcOpenMemHandle_v2")), 2)
+
+    def test_a_damaged_cubin_is_not_run(self):
+        self.start()
+        self.run_python(TUNE)
+        kernels = os.path.join(self.path("cache"), "sm_90", "kernels")
+        for name in os.listdir(kernels):
+            if not name.endswith(".cubin"):
+                continue
+            with open(os.path.join(kernels, name), "r+b") as file:
+                cubin = file.read()
+                file.seek(0)
+                file.write(cubin.replace(b"// host-twin: /", b"// host-twin: X"))  # whoever loads that is aborted
+        self.run_python("""
+add[grid](x, y, out)
+assert np.array_equal(out.get(), values + values / 2)
+""")
 
     def test_one_process_tunes_and_the_next_one_launches(self):
         self.start()

@@ -53,6 +53,10 @@ bool ReadLine(std::istream& words, const std::string& verb, Script& script) {
     Failure& failure = script.failures.emplace_back();
     return words >> failure.function && ReadOccasion(words, true, failure.when);
   }
+  if (verb == "stall") {
+    Failure& stall = script.stalls.emplace_back();
+    return words >> stall.function && ReadOccasion(words, false, stall.when);
+  }
   if (verb == "kernel") return ReadKernel(words, script.kernels.emplace_back());
   if (verb == "throttled" || verb == "foreign") {
     Span& span = verb == "foreign" ? script.foreign : script.throttled;

@@ -15,6 +15,7 @@
 //     no_ipc                     allocations have no IPC handles
 //     mig                        each device is a MIG slice of the card with its number
 //     fail FUNCTION K RESULT     the K-th call of FUNCTION in a process gives RESULT (K 0: each)
+//     stall FUNCTION K           the K-th call of FUNCTION in a process does not return (K 0: each)
 //     kernel TEXT times 100 90   ns of its launches, the last for the rest (else: what they took)
 //     kernel TEXT poke SLOT N    writes a byte at that slot's address + N after each launch
 //     kernel TEXT lost K RESULT  the K-th launch ends in RESULT, and the process has lost the card
@@ -29,8 +30,8 @@
 //     temperature 40
 //
 // TEXT means the kernels whose image has that text (a kernel's PTX begins with its name and
-// settings). `once FILE` after fail, lost or hang: not when FILE exists, which it makes. A value,
-// any thread.
+// settings). `once FILE` after fail, stall, lost or hang: not when FILE exists, which it makes. A
+// value, any thread.
 #ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_H_
 #define PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_H_
 
@@ -94,6 +95,7 @@ struct Script {
   Span throttled;
   Span foreign;
   std::vector<Failure> failures;
+  std::vector<Failure> stalls;
   std::vector<KernelRule> kernels;
 
   // Every rule of the image together; of fields that several set, the last holds.

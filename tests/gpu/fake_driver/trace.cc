@@ -29,6 +29,10 @@ int Trace::Enter(const std::string& name, const std::string& what) {
         std::to_string(getpid()) + " " + name + (what.empty() ? "" : " " + what) + "\n";
     (void)!write(fd_, line.data(), line.size());
   }
+  for (const Failure& stall : script_.stalls) {
+    if (stall.function != name || !stall.when.IsDue(count)) continue;
+    while (true) pause();
+  }
   for (const Failure& failure : script_.failures) {
     if (failure.function == name && failure.when.IsDue(count)) return failure.when.result;
   }
