@@ -164,17 +164,18 @@ absl::StatusOr<pid_t> StartChild(const ChildOptions& options) {
 bool AwaitChild(pid_t pid, absl::Duration limit) {
   const absl::Duration end = Monotonic() + limit;
   const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  while (true) {
+  for (bool is_over = false;;) {
     siginfo_t ended = {};
     const int result = waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT);
     if (result == 0 && ended.si_pid != 0) return true;
     if (result < 0 && errno != EINTR) return true;  // no child of ours any more
     const int64_t left_ms = absl::ToInt64Milliseconds(end - Monotonic());
     if (left_ms <= 0) return false;
+    // Over, and yet not to be collected: its debugger comes first.
+    if (is_over) usleep(kLookAgainUs);
     pollfd entry = {process.get(), POLLIN, 0};
     const int wait_ms = static_cast<int>(std::min<int64_t>(left_ms, process.ok() ? 60'000 : 1));
-    // One that has ended may have to be collected by its debugger first.
-    if (poll(&entry, 1, wait_ms) > 0) usleep(kLookAgainUs);
+    is_over = poll(&entry, 1, wait_ms) > 0;
   }
 }
 
