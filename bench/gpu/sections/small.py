@@ -5,7 +5,7 @@
 small.py [--tunes N]
 
 A kernel's length is what it takes between events beyond what an empty kernel takes there. How many steps make 1 and 2 us is
-found by a tune of two other lengths before.
+found by a tune of many lengths before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import stage
 import numpy as np
 
 LENGTHS_NS = (1000, 2000)
-TRIED = (512, 64)  # steps; two that increase would be a range that doubles
+TRIED = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)  # steps
 
 EMPTY = b""".version 7.0
 .target sm_75
@@ -80,15 +80,15 @@ def steps_of(arrays):
     """How many steps make each of LENGTHS_NS."""
     result = tune(kernels(tried=TRIED).tried, arrays)
     found = solved({v.settings["STEPS"]: v.best - result.record["timer_floor_ns"] for v in result.variants})
-    return TRIED[::-1] if stage.quick() else found  # the stand-in's steps are of another kind
+    return (64, 512) if stage.quick() else found  # the stand-in's steps are of another kind
 
 
 def solved(taken):
-    """The steps for LENGTHS_NS where `taken` has the ns of TRIED."""
-    many, few = TRIED
-    each = (taken[many] - taken[few]) / (many - few)
-    first = max(1, round(few + (LENGTHS_NS[0] - taken[few]) / each))
-    return first, first + max(1, round((LENGTHS_NS[1] - LENGTHS_NS[0]) / each))
+    """The steps for LENGTHS_NS where `taken` has the ns of some, on the lines between them; 1 where even that is longer."""
+    steps = sorted(taken)
+    lengths = np.maximum.accumulate([taken[count] for count in steps])
+    first, second = (round(float(np.interp(length, lengths, steps))) for length in LENGTHS_NS)
+    return first, max(second, first + 1)
 
 
 def ranks(figures, driver, tunes):

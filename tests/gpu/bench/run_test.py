@@ -161,12 +161,15 @@ class OneSection(unittest.TestCase):
 
 class Small(unittest.TestCase):
 
-    def test_steps_are_found_from_two_lengths(self):
-        # 20 ns a step and 400 ns beside them.
-        self.assertEqual(small.solved({64: 400 + 64 * 20, 512: 400 + 512 * 20}), (30, 80))
+    def test_steps_are_found_on_the_lines_between_lengths(self):
+        self.assertEqual(small.solved({1: 500, 10: 900, 30: 1100, 130: 3100}), (20, 75))
 
     def test_a_kernel_has_a_step_where_its_rest_is_longer(self):
-        self.assertEqual(small.solved({64: 3000 + 64 * 20, 512: 3000 + 512 * 20}), (1, 51))
+        self.assertEqual(small.solved({1: 1300, 11: 1500, 111: 2500}), (1, 61))
+
+    def test_lengths_that_do_not_grow(self):
+        self.assertEqual(small.solved({1: 1300, 2: 1200, 12: 2400}), (1, 8))
+        self.assertEqual(small.solved({1: 2400, 2: 2500}), (1, 2))
 
 
 class Report(unittest.TestCase):
