@@ -20,13 +20,6 @@ std::optional<int64_t> Mix(int64_t a, int64_t scale_a, int64_t b, int64_t scale_
 
 }  // namespace
 
-int64_t Linear::CoefficientOf(int32_t atom) const {
-  for (const auto& [name, coefficient] : terms) {
-    if (name == atom) return coefficient;
-  }
-  return 0;
-}
-
 std::optional<Linear> Combine(const Linear& a, int64_t scale_a, const Linear& b, int64_t scale_b) {
   Linear result;
   std::optional<int64_t> constant = Mix(a.constant, scale_a, b.constant, scale_b);

@@ -21,7 +21,6 @@ struct Linear {
   static Linear Atom(int32_t atom) { return {0, {{atom, 1}}}; }
 
   bool is_constant() const { return terms.empty(); }
-  int64_t CoefficientOf(int32_t atom) const;  // 0 when it does not occur
 
   friend bool operator==(const Linear&, const Linear&) = default;
 };
