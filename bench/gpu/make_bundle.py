@@ -5,7 +5,7 @@
     python3 bench/gpu/make_bundle.py OUT_DIR
 
 Build first: bazel build -c opt //daemon/main:phobosd //compiler/main:phobos-compile //client/cli:phobosctl
-//client/c:libphobos.so //tests/gpu/card:card_test //tests/gpu/clients:launch_cost //bench/gpu:launch_on_card. The programs
+//client/c:libphobos.so //tests/gpu/card:card_test //bench/gpu:launch_on_card. The programs
 are stripped and need nothing but glibc. The folder has the checkout's own places, so that scripts find each other as they do
 here. On the machine:
 
@@ -29,7 +29,6 @@ BUILT = {
     "compiler/main/phobos-compile": "bin/phobos-compile",
     "client/cli/phobosctl": "bin/phobosctl",
     "tests/gpu/card/card_test": "bin/card_test",
-    "tests/gpu/clients/launch_cost": "bin/launch_cost",
     "bench/gpu/launch_on_card": "bin/launch_on_card",
     "client/c/libphobos.so": "lib/libphobos.so",
 }

@@ -169,6 +169,30 @@ FOOTER = """// clang-format on
 #endif  // PHOBOS_COMPILER_CODEGEN_COEFFICIENTS_H_"""
 
 
+def erfc():
+    log_erfc = lambda x: mp.log(mp.erfc(x), 2)
+    erfc_weight = lambda x: mp.log(2) * mp.erfc(x) / mp.erf(x)
+    sys.stderr.write("kErfc\n")
+    emit(
+        "kErfc",
+        "1 - erf(x) = 2^kErfc(x) for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).\n"
+        "The error is that of erf.",
+        {
+            "f32": fit(log_erfc, mpf(1), mpf(4), ranges(6), F32, erfc_weight),
+            "f64": fit(log_erfc, mpf(1), mpf(6), ranges(18), F64, erfc_weight),
+        },
+    )
+    sys.stderr.write("kErfcPower\n")
+    emit(
+        "kErfcPower",
+        "2^r = kErfcPower(r) for |r| <= 1/2. What is subtracted from 1, at most 0.16, needs no more.",
+        {
+            "f32": fit(lambda r: mpf(2) ** r, mpf(-1) / 2, mpf(1) / 2, ranges(6), F32),
+            "f64": fit(lambda r: mpf(2) ** r, mpf(-1) / 2, mpf(1) / 2, ranges(12), F64),
+        },
+    )
+
+
 def main():
     print(HEADER)
     ln2 = mp.log(2)
@@ -253,27 +277,7 @@ def main():
         mpf(10) ** -12, most, ranges(7), ranges(15),
         weight=lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)),
     )
-    log_erfc = lambda x: mp.log(mp.erfc(x), 2)
-    erfc_weight = lambda x: mp.log(2) * mp.erfc(x) / mp.erf(x)
-    sys.stderr.write("kErfc\n")
-    emit(
-        "kErfc",
-        "1 - erf(x) = 2^kErfc(x) for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).\n"
-        "The error is that of erf.",
-        {
-            "f32": fit(log_erfc, mpf(1), mpf(4), ranges(6), F32, erfc_weight),
-            "f64": fit(log_erfc, mpf(1), mpf(6), ranges(18), F64, erfc_weight),
-        },
-    )
-    sys.stderr.write("kErfcPower\n")
-    emit(
-        "kErfcPower",
-        "2^r = kErfcPower(r) for |r| <= 1/2. What is subtracted from 1, at most 0.16, needs no more.",
-        {
-            "f32": fit(lambda r: mpf(2) ** r, mpf(-1) / 2, mpf(1) / 2, ranges(6), F32),
-            "f64": fit(lambda r: mpf(2) ** r, mpf(-1) / 2, mpf(1) / 2, ranges(12), F64),
-        },
-    )
+    erfc()
     print(FOOTER)
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The clients on a real card: torch, CuPy and JAX arrays, streams, graphs, processes, and what a launch costs.
+"""The clients on a real card: torch, CuPy and JAX arrays, streams, graphs and processes.
 
     tests/gpu/clients/clients_on_card.py [--dist dist] [--json FILE] [CHECK ...]
 
-Needs phobosd, phobos-compile and launch_cost in dist/bin and libphobos.so in dist/lib (collect.sh puts them there), a GPU, and
-those of the frameworks that are to be looked at: a framework that is not installed is skipped. Each check is a process of
+Needs phobosd and phobos-compile in dist/bin and libphobos.so in dist/lib (bench/gpu/make_bundle.py puts them there), a GPU,
+and those of the frameworks that are to be looked at: a framework that is not installed is skipped. Each check is a process of
 its own with a daemon of this run. Prints a line a check and exits with 1 when one failed.
 """
 
@@ -390,21 +390,6 @@ def run(bench, text):
     return ("ok" if program.returncode == 0 else (out + err).strip()[-1500:]), said(out)
 
 
-def launch_cost(bench):
-    """What a launch from C++ costs; the bound is 0.5 us above cuLaunchKernel."""
-    program = os.path.join(bench.bin, "launch_cost")
-    if not os.path.exists(program):
-        return "skipped: launch_cost is not in dist/bin", {}
-    done = subprocess.run([program, os.path.join(bench.folder, "kernels.py"), "add_f32", "4096"],
-                          env=bench.environment, capture_output=True, text=True, timeout=180)
-    if done.returncode:
-        return done.stdout + done.stderr, {}
-    values = json.loads(done.stdout)
-    bare = min(values["cuLaunchKernel_ns"][1], values["cuLaunchKernel_again_ns"][1])
-    over = {name: values[name + "_ns"][1] - bare for name in ("plan", "kernel")}
-    return ("ok" if max(over.values()) <= 500 else f"more than 500 ns: {over}"), {**values, "over_ns": over}
-
-
 def together(bench, count):
     """Programs that start together: one tune, one winner."""
     programs = [bench.begin(TOGETHER.replace("7654321", str(7654321 + 8 * count))) for _ in range(count)]
@@ -434,7 +419,6 @@ def main():
     bench, outcomes = Bench(os.path.abspath(chosen.dist)), {}
     jobs = {name: (lambda text=text: run(bench, text)) for name, text in CHECKS.items()}
     jobs.update({f"torch: {count} processes at once": (lambda count=count: together(bench, count)) for count in (1, 4, 8)})
-    jobs["C++: what a launch costs"] = lambda: launch_cost(bench)
     try:
         for name, job in jobs.items():
             if chosen.checks and not any(word in name for word in chosen.checks):
