@@ -82,9 +82,6 @@ class Door {
   int calls() const;             // in progress
   absl::Time last_call() const;  // when one last began or ended; the epoch: never
 
-  void set_open_connections(std::function<int()> count) { open_connections_ = std::move(count); }
-  int open_connections() const { return open_connections_ ? open_connections_() : 0; }
-
  private:
   friend class Pass;
   void Leave(uid_t uid);
@@ -92,7 +89,6 @@ class Door {
   const Facts facts_;
   engine::Engine* const engine_;
   const int calls_per_uid_;
-  std::function<int()> open_connections_;  // set before the server accepts
   PeerTable peers_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<uid_t, int> calls_ ABSL_GUARDED_BY(mutex_);

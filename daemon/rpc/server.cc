@@ -50,8 +50,6 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<Fd> listeners,
   if (server->server_ == nullptr) return absl::InternalError("gRPC's BuildAndStart gave no server");
   ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Start(std::move(listeners), *server->server_,
                                                       door.peers(), options.connections_per_uid));
-  door.set_open_connections(
-      [acceptor = server->acceptor_.get()] { return acceptor->open_connections(); });
   return server;
 }
 

@@ -55,11 +55,6 @@ Acceptor::~Acceptor() {
   thread_.join();
 }
 
-int Acceptor::open_connections() const {
-  const absl::MutexLock lock(&mutex_);
-  return static_cast<int>(connections_.size());
-}
-
 absl::Status Acceptor::Watch(int fd, uint32_t events) {
   epoll_event event = {};
   event.events = events;
@@ -108,13 +103,10 @@ void Acceptor::Serve(Fd connection) {
   Fd watch(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
   if (!watch.ok()) return;
   const int watch_fd = watch.get();
-  {
-    const absl::MutexLock lock(&mutex_);
-    int& open = open_by_uid_[peer.uid];
-    if (open >= connections_per_uid_ + kToldWhy) return;
-    peer.is_over_cap = ++open > connections_per_uid_;
-    connections_[watch_fd] = {std::move(watch), peer.uid};
-  }
+  int& open = open_by_uid_[peer.uid];
+  if (open >= connections_per_uid_ + kToldWhy) return;
+  peer.is_over_cap = ++open > connections_per_uid_;
+  connections_[watch_fd] = {std::move(watch), peer.uid};
   // Entered before gRPC starts to read: no call can come first.
   peers_.Enter(connection.get(), peer);
   grpc::AddInsecureChannelFromFd(&server_, connection.Release());
@@ -122,7 +114,6 @@ void Acceptor::Serve(Fd connection) {
 }
 
 void Acceptor::Drop(int watch) {
-  const absl::MutexLock lock(&mutex_);
   const auto found = connections_.find(watch);
   if (found == connections_.end()) return;
   const auto open = open_by_uid_.find(found->second.uid);
@@ -130,6 +121,7 @@ void Acceptor::Drop(int watch) {
   // By hand: the descriptor that gRPC has would keep a closed duplicate in the set.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watch, nullptr);
   connections_.erase(found);
+  peers_.Leave();
 }
 
 }  // namespace phobos::rpc

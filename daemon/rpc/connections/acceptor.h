@@ -2,8 +2,7 @@
 //
 // Acceptor is the accept loop: takes connections from the listening sockets, notes who is at the
 // other end, and hands each descriptor to gRPC. It counts the open connections of each uid by
-// watching a duplicate of each descriptor for its hang-up. One thread of its own; the methods are
-// for any thread.
+// watching a duplicate of each descriptor for its hang-up. One thread of its own.
 #ifndef PHOBOS_DAEMON_RPC_CONNECTIONS_ACCEPTOR_H_
 #define PHOBOS_DAEMON_RPC_CONNECTIONS_ACCEPTOR_H_
 
@@ -14,10 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/fd.h"
 #include "daemon/rpc/connections/peer_table.h"
 
@@ -31,8 +28,6 @@ class Acceptor {
                                                          grpc::Server& server, PeerTable& peers,
                                                          int connections_per_uid);
   ~Acceptor();  // stops accepting; connections stay with gRPC
-
-  int open_connections() const;
 
  private:
   struct Connection {
@@ -53,9 +48,9 @@ class Acceptor {
   const int connections_per_uid_;
   Fd epoll_;
   Fd stop_;  // an eventfd
-  mutable absl::Mutex mutex_;
-  absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);  // by watch
-  absl::flat_hash_map<uid_t, int> open_by_uid_ ABSL_GUARDED_BY(mutex_);
+  // The thread's own.
+  absl::flat_hash_map<int, Connection> connections_;  // by watch
+  absl::flat_hash_map<uid_t, int> open_by_uid_;
   std::thread thread_;
 };
 

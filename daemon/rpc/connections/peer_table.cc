@@ -22,6 +22,17 @@ int DescriptorOf(absl::string_view name) {
 void PeerTable::Enter(int fd, const Peer& peer) {
   const absl::MutexLock lock(&mutex_);
   peers_[fd] = peer;
+  ++open_;
+}
+
+void PeerTable::Leave() {
+  const absl::MutexLock lock(&mutex_);
+  --open_;
+}
+
+int PeerTable::open() const {
+  const absl::MutexLock lock(&mutex_);
+  return open_;
 }
 
 std::optional<Peer> PeerTable::Find(const std::string& name) const {

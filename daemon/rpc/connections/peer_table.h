@@ -3,7 +3,8 @@
 // PeerTable knows who is at the other end of each connection, by the descriptor's number, which is
 // what gRPC calls the connection ("fd:9"). Entered before gRPC reads from the descriptor, and
 // overwritten when its number is used again, which cannot be while a call of the old connection
-// lives (a call keeps its transport, and so the descriptor, open). Any thread.
+// lives (a call keeps its transport, and so the descriptor, open). Also counts the connections.
+// Any thread.
 #ifndef PHOBOS_DAEMON_RPC_CONNECTIONS_PEER_TABLE_H_
 #define PHOBOS_DAEMON_RPC_CONNECTIONS_PEER_TABLE_H_
 
@@ -28,6 +29,10 @@ struct Peer {
 class PeerTable {
  public:
   void Enter(int fd, const Peer& peer);
+  // REQUIRES: once for each connection that was entered, when its other end is gone.
+  void Leave();
+  // Connections that were entered and have not left.
+  int open() const;
 
   // Who is behind `name`, a ServerContext's peer(). REQUIRES: called while that call is not
   // finished. nullopt: none of ours.
@@ -36,6 +41,7 @@ class PeerTable {
  private:
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<int, Peer> peers_ ABSL_GUARDED_BY(mutex_);
+  int open_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Whether the connection of that name is still open at its other end. REQUIRES: as for Find.

@@ -17,7 +17,7 @@ grpc::ServerUnaryReactor* GetStatus(Door& door, grpc::CallbackServerContext* con
     response.set_cache_dir(facts.cache_dir);
     response.set_is_private(facts.is_private);
     response.set_resident_bytes(process::ResidentBytes());
-    response.set_connections(door.open_connections());
+    response.set_connections(door.peers().open());
     for (const std::string& problem : facts.problems) response.add_problems(problem);
     door.engine().FillStatus(response);
     return absl::OkStatus();

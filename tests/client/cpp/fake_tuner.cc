@@ -73,7 +73,7 @@ compiler::v1::KernelDescription AddDescription() {
 
 }  // namespace
 
-FakeTuner::FakeTuner() : description(AddDescription()) {
+FakeTuner::FakeTuner() : description(AddDescription()), daemon_("", FakeDaemon::Listen::kLater) {
   daemon_.hello = [this](auto*, const auto&, proto::HelloResponse* response) {
     response->set_wire_version(1);
     response->set_side_socket(side_.socket());
@@ -122,6 +122,7 @@ FakeTuner::FakeTuner() : description(AddDescription()) {
   };
   daemon_.tune = [this](Context* c, TuneStream* s) { return Tune(c, s, false); };
   daemon_.warm = [this](Context* c, TuneStream* s) { return Tune(c, s, true); };
+  daemon_.Start();
 }
 
 void FakeTuner::Store(int64_t n, int variant) {

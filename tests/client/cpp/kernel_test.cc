@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/client/cpp/fake_tuner.h"
+#include "tests/sanitizer.h"
 
 namespace phobos {
 namespace {
@@ -628,6 +629,9 @@ TEST_F(KernelTest, ThreadsShareAKernel) {
 }
 
 TEST_F(KernelTest, AForkedChildGoesOn) {
+  if (RunsUnder("tsan")) {
+    GTEST_SKIP() << "threads after a fork of a threaded process are beyond ThreadSanitizer";
+  }
   const auto kernel = Open(true);
   Arrays a(1000);
   ASSERT_EQ(Launch(*kernel, a), "ok");

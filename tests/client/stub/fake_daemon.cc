@@ -22,9 +22,9 @@ std::string FreshSocket() {
 
 }  // namespace
 
-FakeDaemon::FakeDaemon(std::string socket)
+FakeDaemon::FakeDaemon(std::string socket, Listen listen)
     : socket_(socket.empty() ? FreshSocket() : std::move(socket)) {
-  Start();
+  if (listen == Listen::kAtOnce) Start();
 }
 
 FakeDaemon::~FakeDaemon() {

@@ -30,8 +30,10 @@ using TuneStream = grpc::ServerReaderWriter<proto::TuneEvent, proto::TuneRequest
 
 class FakeDaemon : public proto::TunerService::Service {
  public:
-  // Listens at once. `socket`: its path; one in the test's temporary folder when empty.
-  explicit FakeDaemon(std::string socket = "");
+  // `socket`: its path; one in the test's temporary folder when empty. kLater: listens from Start
+  // on, so that whoever calls finds the verbs in place.
+  enum class Listen { kAtOnce, kLater };
+  explicit FakeDaemon(std::string socket = "", Listen listen = Listen::kAtOnce);
   ~FakeDaemon() override;
 
   const std::string& socket() const { return socket_; }

@@ -159,13 +159,13 @@ TEST(Server, CountsConnectionsAndRefusesTooMany) {
   const auto second = served.Connect();
   ASSERT_TRUE(Hello(first, 1, response).ok());
   ASSERT_TRUE(Hello(second, 1, response).ok());
-  EXPECT_EQ(served.door().open_connections(), 2);
+  EXPECT_EQ(served.door().peers().open(), 2);
   {
     const grpc::Status status = Hello(served.Connect(), 1, response);
     EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
     EXPECT_EQ(DetailOf(status).reason(), tuner::v1::ERROR_REASON_LIMIT);
   }
-  while (served.door().open_connections() > 2) absl::SleepFor(absl::Milliseconds(1));
+  while (served.door().peers().open() > 2) absl::SleepFor(absl::Milliseconds(1));
   while (served.door().calls() > 0) absl::SleepFor(absl::Milliseconds(1));
 }
 

@@ -97,6 +97,7 @@ TEST(FakeDriverTest, CopiesMustStayInTheirAllocation) {
     char bytes[64] = {};
     const auto from = reinterpret_cast<DevicePointer>(bytes);
     EXPECT_EQ(bench.call()->copy(to, from, 16, bench.stream), kSuccess);
+    EXPECT_EQ(bench.call()->synchronize_stream(bench.stream), kSuccess);
     EXPECT_EQ(bench.call()->copy(to + 1, from, 16, bench.stream), kInvalidValue);
     EXPECT_EQ(bench.call()->copy(from, to, 17, bench.stream), kInvalidValue);
     EXPECT_EQ(bench.call()->fill(to, 0, 5, bench.stream), kInvalidValue);
