@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Splits work over an index range among a few threads that live for the call: for copies and
-// comparisons of many megabytes, where starting a thread costs nothing beside the work. Not a pool.
-// Any thread.
+// Splits work on many megabytes among a few threads that live for the call: beside it, starting one
+// costs nothing. Not a pool: a library keeps no thread in its caller's process. The threads take no
+// signals but those that a thread raises itself (SIGSEGV and the like). Any thread.
 #ifndef PHOBOS_BASE_PARALLEL_H_
 #define PHOBOS_BASE_PARALLEL_H_
 
+#include <pthread.h>
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace phobos {
 
-// Calls work(begin, end) for disjoint ranges that cover [0, size), each but the last a multiple of
-// `grain` long, on at most as many threads as there are CPUs (8 at most, the caller's among them).
-// One call on the caller's thread when size is at most grain. Returns when all are done. REQUIRES:
-// grain > 0; work is safe to call from several threads.
+// Starts at most `wanted` threads, as many as there are processors for beside the caller's, 7 at
+// most; fewer, perhaps none, where the system refuses. The caller joins them.
+std::vector<pthread_t> StartThreads(int64_t wanted, void* (*work)(void*), void* argument);
+
+// Calls work(begin, end) for the ranges of `grain`, the last perhaps shorter, that cover [0, size),
+// on the caller's thread and others: whoever is free takes the next. Returns when all are done.
+// REQUIRES: grain > 0; work is safe to call from several threads and throws nothing.
 void ForRanges(int64_t size, int64_t grain,
                const std::function<void(int64_t begin, int64_t end)>& work);
+
+// memcpy.
+void CopyBytes(std::byte* to, const std::byte* from, int64_t bytes);
 
 }  // namespace phobos
 

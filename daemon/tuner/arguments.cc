@@ -20,7 +20,6 @@ namespace phobos::tuner {
 namespace {
 
 constexpr int64_t kBlockMultiple = int64_t{64} << 10;
-constexpr int64_t kCopyGrain = int64_t{4} << 20;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
 
 int64_t RoundUp(int64_t value, int64_t multiple) {
@@ -60,12 +59,6 @@ absl::StatusOr<Block> MakeBlock(int64_t bytes, uid_t uid) {
 void FreeBlock(const Block& block) {
   munmap(block.data, static_cast<size_t>(block.bytes));
   close(block.fd);
-}
-
-void CopyBytes(std::byte* to, absl::Span<const std::byte> from) {
-  ForRanges(static_cast<int64_t>(from.size()), kCopyGrain, [&](int64_t begin, int64_t end) {
-    if (end > begin) memcpy(to + begin, from.data() + begin, static_cast<size_t>(end - begin));
-  });
 }
 
 }  // namespace
@@ -184,7 +177,8 @@ absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
   arguments->memory_.push_back({block.fd, block.bytes});
   arguments->mapped_.push_back(block.data);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    CopyBytes(block.data + arguments->tensors_[i].offset_bytes, tensors[i].bytes);
+    CopyBytes(block.data + arguments->tensors_[i].offset_bytes, tensors[i].bytes.data(),
+              static_cast<int64_t>(tensors[i].bytes.size()));
   }
   return arguments;
 }
@@ -240,7 +234,8 @@ absl::Status Arguments::CopyExpected(const std::vector<TensorBytes>& expected) {
   mapped_.push_back(block.data);
   int64_t offset = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    CopyBytes(block.data + offset, expected[i].bytes);
+    CopyBytes(block.data + offset, expected[i].bytes.data(),
+              static_cast<int64_t>(expected[i].bytes.size()));
     targets[i]->expected_memory = memory;
     targets[i]->expected_offset_bytes = offset;
     offset = RoundUp(offset + targets[i]->bytes, kTensorAlignment);
@@ -252,7 +247,8 @@ absl::Status Arguments::Replace(const std::vector<TensorBytes>& tensors) {
   if (!tensors.empty()) token_ = pool_->NewToken();
   for (const TensorBytes& tensor : tensors) {
     ASSIGN_OR_RETURN(const Copied* target, Find(tensor));
-    CopyBytes(mapped_[static_cast<size_t>(target->memory)] + target->offset_bytes, tensor.bytes);
+    CopyBytes(mapped_[static_cast<size_t>(target->memory)] + target->offset_bytes,
+              tensor.bytes.data(), static_cast<int64_t>(tensor.bytes.size()));
   }
   return absl::OkStatus();
 }

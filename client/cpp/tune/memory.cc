@@ -3,13 +3,12 @@
 
 #include <string.h>
 
-#include "client/cpp/tune/pieces.h"
+#include "base/parallel.h"
 
 namespace phobos {
 
 Status HostMemory::Copy(void* to, uint64_t from, int64_t bytes) {
-  CopyBytes(static_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from),
-            static_cast<size_t>(bytes));
+  CopyBytes(static_cast<std::byte*>(to), reinterpret_cast<const std::byte*>(from), bytes);
   return Status();
 }
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <string>
 
-#include "client/cpp/tune/pieces.h"
+#include "base/parallel.h"
 
 namespace phobos {
 namespace {
@@ -63,7 +63,7 @@ PagesAhead::PagesAhead(std::vector<std::span<std::byte>> blocks) {
       begin = next;
     }
   }
-  threads_ = StartThreads(pieces_.size(), Work, this);
+  threads_ = StartThreads(static_cast<int64_t>(pieces_.size()), Work, this);
 }
 
 PagesAhead::~PagesAhead() {

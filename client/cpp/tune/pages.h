@@ -43,7 +43,8 @@ class OwnPages {
 // threads to be had, little memory) it does nothing. One thread makes and destroys it.
 class PagesAhead {
  public:
-  // The blocks, in the order in which they are wanted, must be mapped as long as it lives.
+  // The blocks, in the order in which they are wanted, must be mapped for writing as long as it
+  // lives.
   explicit PagesAhead(std::vector<std::span<std::byte>> blocks);
   // Waits for the pieces that its threads are at, and leaves the rest.
   ~PagesAhead();
@@ -57,6 +58,7 @@ class PagesAhead {
   std::atomic<size_t> next_ = 0;
   std::vector<pthread_t> threads_;
 };
+
 }  // namespace phobos
 
 #endif  // PHOBOS_CLIENT_CPP_TUNE_PAGES_H_

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
-#include <vector>
 
+#include "base/root_mean_square.h"
 #include "client/cpp/plan/number.h"
-#include "client/cpp/tune/pieces.h"
 
 namespace phobos {
 namespace {
@@ -58,40 +56,6 @@ void Store(void* base, int64_t index, Bits bits) {
          sizeof(Bits));
 }
 
-constexpr size_t kPiece = size_t{1} << 20;  // elements
-
-// The sum, over pieces, of what `work` makes of one.
-template <typename Work>
-double SumOverPieces(int64_t count, const Work& work) {
-  const auto size = static_cast<size_t>(count);
-  std::vector<double> sums((size + kPiece - 1) / kPiece);
-  ForPieces(size, kPiece, [&](size_t begin, size_t end) {
-    sums[begin / kPiece] = work(static_cast<int64_t>(begin), static_cast<int64_t>(end));
-  });
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
-// Of the finite elements; the others match only themselves. Where a square overflows, as only one
-// of f64 can, of scaled ones: what is then lost is nothing beside it. One that underflows is
-// nothing beside any atol.
-template <typename Float>
-double RootMeanSquare(const void* want, int64_t count) {
-  const auto sum_of_squares = [&](double scale) {
-    return SumOverPieces(count, [&](int64_t begin, int64_t end) {
-      double sum = 0;
-      for (int64_t i = begin; i < end; ++i) {
-        const double value = Float::Read(Load<typename Float::Bits>(want, i)) * scale;
-        if (std::isfinite(value)) sum += value * value;
-      }
-      return sum;
-    });
-  };
-  const double plain = sum_of_squares(1);
-  if (std::isfinite(plain)) return std::sqrt(plain / static_cast<double>(count));
-  constexpr double kScale = 0x1p-520;
-  return std::sqrt(sum_of_squares(kScale) / static_cast<double>(count)) / kScale;
-}
-
 template <typename Float>
 bool IsAcceptedFloat(const void* got, const void* want, int64_t count, const Tolerance& tolerance,
                      const Part& part) {
@@ -107,7 +71,9 @@ bool IsAcceptedFloat(const void* got, const void* want, int64_t count, const Tol
     const double difference = std::fabs(g - w);
     if (!std::isfinite(difference)) return false;
     if (difference <= tolerance.atol + tolerance.rtol * std::fabs(w)) continue;
-    if (rms < 0) rms = RootMeanSquare<Float>(want, count);
+    if (rms < 0) {
+      rms = RootMeanSquare(count, [want](int64_t at) { return Float::Read(Load<Bits>(want, at)); });
+    }
     if (difference > tolerance.atol + tolerance.rtol * std::max(std::fabs(w), rms)) return false;
   }
   return true;

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "client/cpp/tune/pieces.h"
+#include "base/parallel.h"
 #include "client/cpp/tune/unchanged.h"
 
 namespace phobos {
@@ -272,7 +272,7 @@ Status Upload::Set(std::string_view parameter, const void* bytes, size_t size) {
       return refuse(std::to_string(size) + " bytes, but the tensor has " +
                     std::to_string(place.request->bytes));
     }
-    CopyBytes(place.expected, static_cast<const std::byte*>(bytes), size);
+    CopyBytes(place.expected, static_cast<const std::byte*>(bytes), static_cast<int64_t>(size));
     place.is_set = true;
     return Status();
   }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/parallel.h"
+#include "base/root_mean_square.h"
 
 namespace phobos::worker {
 namespace {
@@ -216,60 +217,6 @@ std::optional<Mismatch> CompareAs(absl::Span<const std::byte> got, absl::Span<co
                   .elements = elements};
 }
 
-// Sum of (value * scale)^2 over the finite elements, and their number.
-struct Squares {
-  double sum = 0;
-  int64_t count = 0;
-};
-
-template <typename Element>
-Squares SumSquares(const std::byte* values, int64_t begin, int64_t end, double scale) {
-  // Several sums side by side: one alone would wait for each addition.
-  constexpr int64_t kLanes = 8;
-  double sums[kLanes] = {};
-  int64_t counts[kLanes] = {};
-  const auto add = [&](int64_t index, int64_t lane) {
-    const double value = static_cast<double>(At<Element>(values, index));
-    const bool finite = std::abs(value) <= std::numeric_limits<double>::max();
-    const double scaled = finite ? value * scale : 0.0;
-    sums[lane] += scaled * scaled;
-    counts[lane] += finite ? 1 : 0;
-  };
-  int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane);
-  }
-  for (; i < end; ++i) add(i, 0);
-  Squares all;
-  for (int64_t lane = 0; lane < kLanes; ++lane) {
-    all.sum += sums[lane];
-    all.count += counts[lane];
-  }
-  return all;
-}
-
-// One partial sum a grain, added in order, so that a tensor has the same rms on every machine.
-template <typename Element>
-Squares SumSquares(absl::Span<const std::byte> values, double scale) {
-  constexpr int64_t kBytes = sizeof(typename Element::Stored);
-  constexpr int64_t kGrain = kGrainBytes / kBytes;
-  const int64_t elements = static_cast<int64_t>(values.size()) / kBytes;
-  std::vector<Squares> parts(static_cast<size_t>((elements + kGrain - 1) / kGrain));
-  ForRanges(elements, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t first = begin; first < end; first += kGrain) {
-      const int64_t last = std::min(first + kGrain, end);
-      parts[static_cast<size_t>(first / kGrain)] =
-          SumSquares<Element>(values.data(), first, last, scale);
-    }
-  });
-  Squares all;
-  for (const Squares& part : parts) {
-    all.sum += part.sum;
-    all.count += part.count;
-  }
-  return all;
-}
-
 }  // namespace
 
 Tolerance DefaultTolerance(DType dtype) {
@@ -293,13 +240,9 @@ double RootMeanSquare(DType dtype, absl::Span<const std::byte> values) {
     if constexpr (!IsFloat<Element>()) {
       return 0.0;
     } else {
-      constexpr double kScale = 0x1p-600;  // squares of the largest f64 stay finite with it
-      Squares squares = SumSquares<Element>(values, 1.0);
-      if (squares.count == 0) return 0.0;
-      const double count = static_cast<double>(squares.count);
-      if (std::isfinite(squares.sum)) return std::sqrt(squares.sum / count);
-      squares = SumSquares<Element>(values, kScale);
-      return std::sqrt(squares.sum / count) / kScale;
+      const auto count = static_cast<int64_t>(values.size() / sizeof(typename Element::Stored));
+      return phobos::RootMeanSquare(
+          count, [&](int64_t at) { return static_cast<double>(At<Element>(values.data(), at)); });
     }
   });
 }

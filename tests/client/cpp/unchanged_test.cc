@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "client/cpp/plan/number.h"
 #include "daemon/worker/check/compare.h"
 #include "proto/phobos/compiler/v1/manifest.pb.h"
@@ -71,12 +73,29 @@ TEST(IsAccepted, TheMeanIsOfAllPieces) {
   }
 }
 
-TEST(IsAccepted, SquaresThatOverflow) {
-  const std::vector<double> want = {0, 1e300, std::numeric_limits<double>::infinity()};
-  const double scale = 1e300 / std::sqrt(3.0);
-  for (const double difference : {0.9e-7 * scale, 1.2e-7 * scale}) {
-    EXPECT_EQ(IsAccepted(DType::kF64, &difference, want.data(), 3, {1e-7, 0}, {0, 1}),
-              difference < 1e-7 * scale);
+// The mean is of the finite elements, as in the daemon's check.
+TEST(IsAccepted, JudgesAsTheDaemonDoes) {
+  constexpr double kHuge = 1e300, kNone = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> wants = {
+      {0, kHuge, kNone}, {0, 1, -kNone, kNone}, {0, kNone}, {0, 3, 4, std::nan("")}};
+  const auto bytes = [](const std::vector<double>& values) {
+    return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(values.data()),
+                               values.size() * sizeof(double));
+  };
+  for (const std::vector<double>& want : wants) {
+    const double rms = worker::RootMeanSquare(compiler::v1::DTYPE_F64, bytes(want));
+    for (const double share : {0.99, 1.01}) {
+      std::vector<double> got = want;
+      got[0] = rms * 1e-7 * share;
+      const bool theirs =
+          !worker::Compare(compiler::v1::DTYPE_F64, bytes(got), bytes(want), {1e-7, 0}, rms)
+               .has_value();
+      EXPECT_EQ(theirs, share < 1 || rms == 0);
+      EXPECT_EQ(IsAccepted(DType::kF64, got.data(), want.data(), std::ssize(want), {1e-7, 0},
+                           {0, std::ssize(want)}),
+                theirs)
+          << want[1] << " " << share;
+    }
   }
 }
 

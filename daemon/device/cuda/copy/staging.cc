@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/device/cuda/copy/staging.h"
 
-#include <string.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -17,13 +15,6 @@ namespace cuda = launch::cuda;
 constexpr int64_t kPieceBytes = int64_t{8} << 20;
 // Less is copied by the driver as fast.
 constexpr int64_t kLeastBytes = int64_t{1} << 20;
-constexpr int64_t kGrain = int64_t{1} << 20;
-
-void CopyHere(std::byte* to, const std::byte* from, int64_t bytes) {
-  ForRanges(bytes, kGrain, [&](int64_t begin, int64_t end) {
-    memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-  });
-}
 
 uint64_t Address(const std::byte* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 
@@ -55,7 +46,7 @@ absl::Status Staging::Upload(uint64_t to, const std::byte* from, int64_t bytes) 
     Piece& piece = pieces_[static_cast<size_t>(part % 2)];
     const int64_t size = std::min(kPieceBytes, bytes - at);
     RETURN_IF_ERROR(stream_.Await(piece.mark));
-    CopyHere(piece.memory, from + at, size);
+    CopyBytes(piece.memory, from + at, size);
     RETURN_IF_ERROR(stream_.Copy(to + static_cast<uint64_t>(at), Address(piece.memory), size,
                                  /*is_on_card=*/false));
     ASSIGN_OR_RETURN(piece.mark, stream_.Mark());
@@ -81,7 +72,7 @@ absl::Status Staging::Download(std::byte* to, uint64_t from, int64_t bytes) {
     }
     const Piece& piece = pieces_[static_cast<size_t>(part % 2)];
     RETURN_IF_ERROR(stream_.Await(piece.mark));
-    CopyHere(to + at, piece.memory, size(at));
+    CopyBytes(to + at, piece.memory, size(at));
   }
   return absl::OkStatus();
 }
