@@ -104,6 +104,20 @@ CompiledVariant Excluded(const compiler::v1::VariantSettings& settings) {
 }
 
 // The compiling of some variants of one source: what is remembered, then runs for the rest.
+absl::Status CannotBeRun(const std::string& why) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the compiler cannot be run (", why,
+                   "); install phobos-compile beside phobosd or give --compiler=PATH"));
+}
+
+// A run's error, where a program that is not there, or may not be run, is not taken for a kernel
+// that the text does not have.
+absl::Status NotStarted(const std::string& compiler, const absl::Status& status) {
+  const bool is_about_program = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
+  if (!is_about_program) return status;
+  return CannotBeRun(absl::StrCat(compiler, ": ", status.message()));
+}
+
 class Compilation {
  public:
   Compilation(const Options& options, const std::string& fingerprint, CommandRunner& commands,
@@ -177,7 +191,9 @@ class Compilation {
   // that crashes alone gets a second run: the cause may have been the machine's.
   absl::Status RunPart(const std::vector<int>& part, absl::Duration limit, int attempt = 1) {
     ASSIGN_OR_RETURN(const WorkFolder folder, WorkFolder::Make(options_.work_folder));
-    ASSIGN_OR_RETURN(const Ended ended, commands_.Run(CompileCommand(part, folder, limit)));
+    const absl::StatusOr<Ended> run = commands_.Run(CompileCommand(part, folder, limit));
+    if (!run.ok()) return NotStarted(options_.compiler, run.status());
+    const Ended& ended = *run;
     ++space_.runs;
     space_.cpu_time += ended.cpu_time;
     if (ended.exit_status == kDone || ended.exit_status == kSourceIsWrong) {
@@ -329,9 +345,7 @@ class ProcessRunner : public Runner {
       if (!fingerprint_.empty()) return absl::OkStatus();
       why = "it printed nothing";
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("the compiler cannot be run (", options_.compiler, " --version: ", why,
-                     "); install phobos-compile beside phobosd or give --compiler=PATH"));
+    return CannotBeRun(absl::StrCat(options_.compiler, " --version: ", why));
   }
 
   const std::string& fingerprint() const override { return fingerprint_; }
@@ -349,7 +363,9 @@ class ProcessRunner : public Runner {
     command.limit = options_.limit;
     command.runs_in_pauses = true;
     command.address_space_bytes = kLimitsMemory ? options_.memory_bytes : 0;
-    ASSIGN_OR_RETURN(const Ended ended, RunTwice(command));
+    const absl::StatusOr<Ended> described = RunTwice(command);
+    if (!described.ok()) return NotStarted(options_.compiler, described.status());
+    const Ended& ended = *described;
     if (ended.exit_status == kSourceIsWrong) {
       return absl::InvalidArgumentError(absl::StripTrailingAsciiWhitespace(ended.errors));
     }

@@ -60,7 +60,8 @@ class Runner {
   virtual const std::string& fingerprint() const = 0;
 
   // `--describe`. Remembered by (text, kernel, compiler) in `store`. NotFound: the text has no
-  // kernel of that name, and which it has; InvalidArgument carries the compiler's diagnostic.
+  // kernel of that name, and which it has; InvalidArgument carries the compiler's diagnostic;
+  // FailedPrecondition: the compiler cannot be run any more, with the remedy.
   virtual absl::StatusOr<compiler::v1::KernelDescription> Describe(const Source& source,
                                                                    cache::ResultStore& store) = 0;
 
@@ -69,7 +70,9 @@ class Runner {
   // stand alone; one that crashes alone is tried once more. They are COMPILE_ERROR with the signal
   // or the limit as the reason, are remembered with the compiler unless somebody else killed it
   // (SIGKILL: the machine may have been short of memory), and the rest go on. Errors: only what
-  // concerns no single variant (no compiler, no disk, InvalidArgument for the source).
+  // concerns no single variant (FailedPrecondition: the compiler cannot be run; no disk;
+  // InvalidArgument for the source). Internal, too: a run that was killed has not ended (see
+  // CommandRunner), for what it hangs in, a disk say, the other variants' runs would hang in too.
   virtual absl::StatusOr<CompiledSpace> CompileAll(
       const Source& source, const compiler::v1::KernelDescription& description,
       const std::string& chip, cache::ResultStore& store, cache::ArtifactStore& artifacts) = 0;

@@ -65,7 +65,10 @@ absl::StatusOr<KernelPtr> Kernels::Resolve(const tuner::v1::KernelRef& ref,
         tuner::v1::ERROR_REASON_UNKNOWN_KERNEL, ref.kernel(), "");
   }
   if (!description.ok()) {
-    return error::About(description.status(), tuner::v1::ERROR_REASON_BAD_SOURCE, ref.kernel(), "");
+    const auto reason = absl::IsInvalidArgument(description.status())
+                            ? tuner::v1::ERROR_REASON_BAD_SOURCE
+                            : tuner::v1::ERROR_REASON_UNSPECIFIED;  // the daemon's own trouble
+    return error::About(description.status(), reason, ref.kernel(), "");
   }
   kernel->description = *std::move(description);
   if (!ref.source_text().empty()) {

@@ -36,8 +36,9 @@ class Kernels {
   explicit Kernels(compile::Runner& runner) : runner_(runner) {}
 
   // Null: the text is not known, ask the client for it. InvalidArgument: a digest that is not the
-  // text's, or the compiler's diagnostic (reason BAD_SOURCE). May read the disk and run the
-  // compiler.
+  // text's, the compiler's diagnostic (reason BAD_SOURCE), or the text has no kernel of that name
+  // (reason UNKNOWN_KERNEL). Other errors as Runner::Describe's, without a reason. May read the
+  // disk and run the compiler.
   absl::StatusOr<KernelPtr> Resolve(const tuner::v1::KernelRef& ref, cache::ResultStore& store);
 
  private:

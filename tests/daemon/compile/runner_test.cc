@@ -24,6 +24,7 @@ namespace phobos::compile {
 namespace {
 
 using ::phobos::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StrEq;
@@ -47,8 +48,12 @@ class RunnerTest : public ::testing::Test {
   }
 
   void Start(absl::Duration limit) {
+    // A copy, so that a test can take it away.
+    compiler_ = folder_ + "/phobos-compile";
+    std::filesystem::copy_file(Runfile("tests/daemon/compile/stand_in.py"), compiler_,
+                               std::filesystem::copy_options::overwrite_existing);
     Options options;
-    options.compiler = Runfile("tests/daemon/compile/stand_in.py");
+    options.compiler = compiler_;
     options.work_folder = folder_ + "/work";
     options.limit = limit;
     auto runner = Runner::Start(options);
@@ -81,6 +86,7 @@ class RunnerTest : public ::testing::Test {
   }
 
   std::string folder_;
+  std::string compiler_;
   std::unique_ptr<cache::ArtifactStore> artifacts_;
   std::unique_ptr<cache::ResultStore> store_;
   std::unique_ptr<Runner> runner_;
@@ -256,6 +262,19 @@ TEST_F(RunnerTest, AKernelThatIsNotThereIsToldWithThoseThatAre) {
   EXPECT_THAT(runner_->Describe({"# kernels mul sub", "add.py", "add"}, *store_),
               StatusIs(absl::StatusCode::kNotFound,
                        StrEq("the file has no kernel 'add' at its top level; it has mul sub")));
+}
+
+// That is not a kernel which the text does not have.
+TEST_F(RunnerTest, ACompilerThatIsGoneIsToldWithTheRemedy) {
+  ASSERT_OK(Compile("# space 1"));
+  std::filesystem::remove(compiler_);
+  const auto is_told = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                AllOf(HasSubstr(compiler_), HasSubstr("--compiler=PATH")));
+  EXPECT_THAT(runner_->Describe({"# space 2", "add.py", "add"}, *store_), is_told);
+  source_.text = "# space 3";
+  description_.set_source_digest("of another text");
+  EXPECT_THAT(runner_->CompileAll(source_, description_, "x86-64-v3", *store_, *artifacts_),
+              is_told);
 }
 
 TEST_F(RunnerTest, OneVariant) {

@@ -102,6 +102,9 @@ class FakeRunner : public compile::Runner {
     if (source.kernel != "add") {
       return absl::NotFoundError("the file has no kernel '" + source.kernel + "'; it has add");
     }
+    if (source.text == "no compiler") {
+      return absl::FailedPreconditionError("the compiler cannot be run");
+    }
     if (source.text.find("syntax error") != std::string::npos) {
       return absl::InvalidArgumentError("file.py:1:1: syntax error");
     }

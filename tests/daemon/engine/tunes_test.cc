@@ -130,6 +130,15 @@ TEST_F(TunesTest, BadSourcesAreTheCallersError) {
   EXPECT_EQ(error::DetailOf(caller.sink().status()).reason(), tuner::v1::ERROR_REASON_BAD_SOURCE);
 }
 
+TEST_F(TunesTest, ACompilerThatIsGoneIsNotTheTextsFault) {
+  Start();
+  TuningCaller caller(*this, 1);
+  tuner::v1::Open open = OpenFor(16, "no compiler");
+  open.mutable_kernel()->set_source_text("no compiler");
+  EXPECT_EQ(caller.Run(open).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(error::DetailOf(caller.sink().status()).reason(), tuner::v1::ERROR_REASON_UNSPECIFIED);
+}
+
 TEST_F(TunesTest, AKernelThatTheTextHasNotIsItsOwnReason) {
   Start();
   TuningCaller caller(*this, 1);
