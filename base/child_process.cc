@@ -22,6 +22,7 @@ namespace phobos {
 namespace {
 
 constexpr useconds_t kLookAgainUs = 500;
+constexpr int kUnknownEnd = 255 << 8;  // a wait status: exit status 255
 
 absl::Duration Monotonic() {
   timespec now = {};
@@ -187,6 +188,7 @@ std::optional<ChildEnd> CollectChild(pid_t pid) {
     got = wait4(pid, &status, WNOHANG, &usage);
   } while (got < 0 && errno == EINTR);
   if (got == 0) return std::nullopt;
+  if (got < 0) status = kUnknownEnd;
   return ChildEnd{status, absl::DurationFromTimeval(usage.ru_utime) +
                               absl::DurationFromTimeval(usage.ru_stime)};
 }

@@ -46,7 +46,8 @@ struct ChildEnd {
 };
 
 // Collects a child that has ended, whose number may be another's from then on. nullopt: it has not
-// ended. Does not wait.
+// ended. Does not wait. One that is not there to collect, as every child where SIGCHLD is ignored,
+// has ended with exit status 255 and no time: how is not known, and not taken for well.
 std::optional<ChildEnd> CollectChild(pid_t pid);
 
 // How a child ended, by the status that waitpid gave: "signal 11 (Segmentation fault)", "exit

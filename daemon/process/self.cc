@@ -17,6 +17,7 @@ namespace phobos::process {
 absl::StatusOr<Fd> BlockStopSignals() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
   sigset_t stops;
   sigemptyset(&stops);
   for (const int stop : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&stops, stop);

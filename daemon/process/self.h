@@ -13,8 +13,9 @@
 namespace phobos::process {
 
 // Blocks SIGTERM, SIGINT and SIGHUP in this thread and those it starts, and ignores SIGPIPE
-// and SIGXFSZ (a write past a limit is an error then). The descriptor becomes readable when a stop
-// signal has come.
+// and SIGXFSZ (a write past a limit is an error then). SIGCHLD is as the system has it: where who
+// started us had it ignored, nobody would learn how a child ended. The descriptor becomes readable
+// when a stop signal has come.
 absl::StatusOr<Fd> BlockStopSignals();
 
 // No file or folder that this process makes may be written by others, whatever the user's umask is:

@@ -21,7 +21,9 @@ namespace phobos::testing {
 
 class Unended {
  public:
-  Unended() : file_(::testing::TempDir() + "/unended-" + std::to_string(getpid())) {}
+  Unended()
+      : file_(::testing::TempDir() + "/unended-" + std::to_string(getpid()) + "-" +
+              std::to_string(std::chrono::steady_clock::now().time_since_epoch().count())) {}
   ~Unended() { Release(); }
 
   // What is run, with whatever more arguments.
@@ -31,10 +33,11 @@ class Unended {
                 "/tests/base/unended.py",
             file_};
   }
-  // Why it could not be made so; empty: it was.
+  // Why this machine does not let it be made so; empty: it was. That the child did not come so far
+  // is a failure.
   std::string problem() const {
     std::ifstream held(file_ + ".held");
-    if (!held) return "the child did not come so far";
+    EXPECT_TRUE(held.is_open()) << "the child did not come so far";
     return std::string(std::istreambuf_iterator<char>(held), std::istreambuf_iterator<char>());
   }
   // From now on it can be collected.

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -283,6 +284,22 @@ TEST_F(ProcessTest, AKilledHolderFreesTheCard) {
     close(ends[0]);
     close(ends[1]);
   }
+}
+
+// In a process of its own, for it changes what a process has one of.
+TEST_F(ProcessTest, ChildrensEndsAreKnownWhoeverStartedUs) {
+  const pid_t daemon = fork();
+  if (daemon == 0) {
+    signal(SIGCHLD, SIG_IGN);
+    if (!BlockStopSignals().ok()) _exit(1);
+    const pid_t child = fork();
+    if (child == 0) _exit(3);
+    int status = 0;
+    _exit(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3 ? 0 : 2);
+  }
+  int status = -1;
+  waitpid(daemon, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(ProcessTest, KnowsItself) {
