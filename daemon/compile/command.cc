@@ -199,6 +199,16 @@ absl::StatusOr<Ended> CommandRunner::Run(const Command& command) {
   return Child(*this, command).Run();
 }
 
+bool CommandRunner::HasUnended() {
+  const absl::MutexLock lock(&mutex_);
+  CollectUnended();
+  return !unended_.empty();
+}
+
+void CommandRunner::CollectUnended() {
+  std::erase_if(unended_, [](pid_t pid) { return CollectChild(pid).has_value(); });
+}
+
 absl::StatusOr<pid_t> CommandRunner::Start(const Command& command,
                                            const std::vector<int>& standard) {
   ChildOptions options;
@@ -209,7 +219,7 @@ absl::StatusOr<pid_t> CommandRunner::Start(const Command& command,
   }
   // Under the lock, so that no pause can miss a child that is just being born.
   const absl::MutexLock lock(&mutex_);
-  std::erase_if(unended_, [](pid_t pid) { return CollectChild(pid).has_value(); });
+  CollectUnended();
   const auto can_start = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return CanStart(command); };
   mutex_.Await(absl::Condition(&can_start));
   if (is_stopped_) return Stopped();

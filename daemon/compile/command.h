@@ -54,6 +54,9 @@ class CommandRunner {
   // `end_limit`; a later Run collects it.
   absl::StatusOr<Ended> Run(const Command& command);
 
+  // Whether a command that was killed has not ended to this day; collects those that have.
+  bool HasUnended();
+
   // Suspends all commands and lets none start, until as many Resumes have come.
   void Pause();
   // REQUIRES: a Pause before it.
@@ -66,6 +69,7 @@ class CommandRunner {
   // Starts the child with standard input, output and error as given (-1: /dev/null, for the error
   // ours), and writes it down as running; waits for the end of a pause.
   absl::StatusOr<pid_t> Start(const Command& command, const std::vector<int>& standard);
+  void CollectUnended() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A clock that stands still in a pause. Setting the time of day does not move it.
   absl::Duration ActiveTime();
   void SignalAll(int signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

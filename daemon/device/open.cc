@@ -49,8 +49,8 @@ Inventory ListGpus() {
   return inventory;
 }
 
-absl::StatusOr<std::string> LookAtGpu(const std::string& uuid) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, Nvml::Open(uuid));
+absl::StatusOr<std::string> LookAtGpu(const std::string& card_uuid) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Nvml> nvml, Nvml::Open(card_uuid));
   return LookAtCard(*nvml);
 }
 

@@ -30,10 +30,11 @@ struct Inventory {
 // Loads the driver, which stays in the process, and makes no context.
 Inventory ListGpus();
 
-// What has that GPU now while nothing of ours runs there, as NVML says it; empty: nothing. Takes
-// half a second; makes no context and loads no CUDA driver. Unavailable: it cannot be told, and
-// why.
-absl::StatusOr<std::string> LookAtGpu(const std::string& uuid);
+// What has that physical card ("GPU-...", a slice's parent's) while nothing of ours runs there, as
+// NVML says it (cuda/card_watch.h, LookAtCard); empty: nothing. Takes half a second; makes no
+// context and loads no CUDA driver. Unavailable: it cannot be told, and why: there is no NVML, or
+// the card does not tell of processes, as one that is cut into slices.
+absl::StatusOr<std::string> LookAtGpu(const std::string& card_uuid);
 
 }  // namespace phobos::device
 

@@ -13,6 +13,7 @@
 #include "cache/sqlite_store.h"
 #include "daemon/compile/command.h"
 #include "daemon/compile/runner.h"
+#include "daemon/main/card_looks.h"
 #include "daemon/process/self.h"
 #include "daemon/process/timing_lock.h"
 #include "daemon/worker/messages.pb.h"
@@ -69,20 +70,12 @@ void AddGpus(const options::Options& options, const std::string& device, const w
   }
 }
 
-// A GPU: as a child process sees it. Where that cannot tell, and on the host chip: whether of all
-// threads of the machine only the one that asks wants to run.
-bool IsQuiet(const std::string& program, compile::CommandRunner& runner,
-             const tuner::v1::Device& device) {
-  constexpr absl::Duration kLimit = absl::Seconds(5);
-  if (absl::StartsWith(device.chip(), "sm_")) {
-    const absl::StatusOr<compile::Ended> ended =
-        runner.Run({.argv = {program, absl::StrCat("--look-at-card=", device.uuid())},
-                    .limit = kLimit,
-                    .runs_in_pauses = true});
-    if (ended.ok() && ended->exit_status == 0) return true;
-    if (ended.ok() && ended->exit_status == worker::kCardIsBusy) return false;
-  }
-  return process::RunnableThreads() <= 1;
+// A GPU: as a child process sees its card. Where that cannot tell, and on the host chip: whether of
+// all threads of the machine only the one that asks wants to run.
+bool IsQuiet(CardLooks& looks, const tuner::v1::Device& device) {
+  std::optional<bool> is_quiet;
+  if (!device.card_uuid().empty()) is_quiet = looks.IsQuiet(device.card_uuid());
+  return is_quiet.value_or(process::RunnableThreads() <= 1);
 }
 
 }  // namespace
@@ -98,8 +91,8 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
   engine::Engine::Parts parts;
   ASSIGN_OR_RETURN(parts.runner, compile::Runner::Start(compiler));
   parts.cache_dir = cache_dir;
-  // Of children that ask a driver: one that hangs there is not waited for.
-  const auto looks = std::make_shared<compile::CommandRunner>(absl::Seconds(1));
+  // Of a child that asks the driver: one that hangs there is not waited for.
+  compile::CommandRunner runner(absl::Seconds(1));
   std::optional<worker::Cards> cards;
   for (const std::string& device : options.devices) {
     if (!absl::StartsWith(device, "cuda")) {
@@ -107,7 +100,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
       continue;
     }
     if (!cards.has_value()) {
-      cards = AskForCards(options, *looks);
+      cards = AskForCards(options, runner);
       parts.unavailable.assign(cards->unavailable().begin(), cards->unavailable().end());
     }
     AddGpus(options, device, *cards, parts);
@@ -123,9 +116,8 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> AssembleEngine(const options::Op
   settings.lock_folder = process::kLockFolder;
   settings.artifact_bytes = options.artifact_bytes;
   settings.jobs_per_uid = options.jobs_per_uid;
-  settings.is_quiet = [program = options.program, looks](const tuner::v1::Device& device) {
-    return IsQuiet(program, *looks, device);
-  };
+  const auto looks = std::make_shared<CardLooks>(options.program);
+  settings.is_quiet = [looks](const tuner::v1::Device& device) { return IsQuiet(*looks, device); };
   settings.now = absl::Now;
   return engine::Engine::Start(std::move(parts));
 }

@@ -173,8 +173,8 @@ int CardsMain() {
   return cards.SerializeToFileDescriptor(STDOUT_FILENO) ? 0 : 1;
 }
 
-int LookMain(const std::string& uuid) {
-  const absl::StatusOr<std::string> found = device::LookAtGpu(uuid);
+int LookMain(const std::string& card_uuid) {
+  const absl::StatusOr<std::string> found = device::LookAtGpu(card_uuid);
   if (!found.ok()) return 1;
   return found->empty() ? 0 : kCardIsBusy;
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 
 namespace phobos::device {
 namespace {
@@ -36,7 +37,9 @@ int64_t ClockNs(clockid_t clock) {
 
 int64_t MonotonicNs() { return ClockNs(CLOCK_MONOTONIC); }
 
-// LookAtCard's: a sampling period that began before has ended, and another has ended after it.
+// LookAtCard's. Each is longer than the shortest sampling period, a sixth of a second: there one
+// that began before has ended, and another one has ended after it. Where a card's are longer, what
+// ran before may count, and what runs may be missed.
 constexpr int64_t kSettleNs = 250'000'000;
 constexpr int64_t kLookNs = 250'000'000;
 
@@ -70,7 +73,9 @@ void CardWatch::AskNvml() {
   state_ = nvml_->Read();
   if (asked_uses_ns_ != 0 && now - asked_uses_ns_ < kAskUsesEveryNs) return;
   asked_uses_ns_ = now;
-  for (const CardUse& use : nvml_->NewUses(ClockNs(CLOCK_REALTIME) / 1000)) {
+  const auto uses = nvml_->NewUses(ClockNs(CLOCK_REALTIME) / 1000);
+  if (!uses.ok()) return;  // the batches still tell
+  for (const CardUse& use : *uses) {
     if (!own_process_.has_value() || use.process == *own_process_) continue;
     if (use.percent < kLeastPercent) continue;
     used_until_ns_ = now + kUseLastsNs;
@@ -128,15 +133,16 @@ std::optional<unsigned> HostPid() {
   return static_cast<unsigned>(getpid());
 }
 
-std::string LookAtCard(Nvml& nvml, void (*sleep)(int64_t ns)) {
+absl::StatusOr<std::string> LookAtCard(Nvml& nvml, void (*sleep)(int64_t ns)) {
   if (sleep == nullptr) sleep = &Sleep;
-  nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000);
+  RETURN_IF_ERROR(nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000).status());
   sleep(kSettleNs);
-  nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000);
+  RETURN_IF_ERROR(nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000).status());
   sleep(kLookNs);
   const tuner::v1::CardState state = nvml.Read();
   if (!state.throttling().empty()) return ThrottlingText(state);
-  for (const CardUse& use : nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000)) {
+  ASSIGN_OR_RETURN(const std::vector<CardUse> uses, nvml.NewUses(ClockNs(CLOCK_REALTIME) / 1000));
+  for (const CardUse& use : uses) {
     if (use.percent >= kLeastPercent) return UseText(use);
   }
   return "";

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "daemon/device/cuda/nvml.h"
 #include "proto/phobos/tuner/v1/types.pb.h"
 
@@ -75,9 +76,10 @@ std::optional<unsigned> OwnProcess(std::optional<unsigned> host_pid,
 std::optional<unsigned> HostPid();
 
 // What has a card, or holds its clocks down, while nothing of ours runs there; empty: nothing. What
-// ran before the call does not count, so that it takes half a second. `sleep`: for so many ns, or a
-// test's.
-std::string LookAtCard(Nvml& nvml, void (*sleep)(int64_t ns) = nullptr);
+// ran before the call does not count, so that it takes half a second; but where the card's sampling
+// periods last longer than a quarter of one, it may. Unavailable: NVML cannot tell. `sleep`: for so
+// many ns, or a test's.
+absl::StatusOr<std::string> LookAtCard(Nvml& nvml, void (*sleep)(int64_t ns) = nullptr);
 
 }  // namespace phobos::device
 

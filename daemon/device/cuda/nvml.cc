@@ -20,7 +20,8 @@ constexpr char kLibraryVariable[] = "PHOBOS_NVML_LIBRARY";
 // Own declarations of the library's ABI, of the versions that every driver for CUDA 12 has.
 using Return = int;
 constexpr Return kOk = 0;
-constexpr Return kNoSpace = 7;  // the array is too small; the count says how many there are
+constexpr Return kNotFound = 6;  // of uses: no period has ended in which there were any
+constexpr Return kNoSpace = 7;   // the array is too small; the count says how many there are
 using Card = struct NvmlDeviceRecord*;
 constexpr int kClockSm = 1;
 constexpr int kClockMemory = 2;
@@ -102,20 +103,28 @@ class LoadedNvml : public Nvml {
 
   std::vector<unsigned> Processes() override {
     std::vector<unsigned> pids;
-    for (const Process& process : List<Process>([&](unsigned*count, Process*processes) {
-           return call_.processes(card_, count, processes);
-         })) {
-      pids.push_back(process.pid);
-    }
+    std::vector<Process> processes;
+    const Return result = List(processes, [&](unsigned* count, Process* items) {
+      return call_.processes(card_, count, items);
+    });
+    if (result != kOk) return pids;
+    for (const Process& process : processes) pids.push_back(process.pid);
     return pids;
   }
 
-  std::vector<CardUse> NewUses(int64_t now_us) override {
+  absl::StatusOr<std::vector<CardUse>> NewUses(int64_t now_us) override {
     if (last_us_ == 0) last_us_ = static_cast<unsigned long long>(now_us);
+    std::vector<Utilization> samples;
+    const Return result = List(samples, [&](unsigned* count, Utilization* items) {
+      return call_.utilization(card_, items, count, last_us_);
+    });
+    if (result == kNotFound) return std::vector<CardUse>();
+    if (result != kOk) {
+      return absl::UnavailableError(
+          absl::StrCat("nvmlDeviceGetProcessUtilization: error ", result));
+    }
     std::vector<CardUse> uses;
-    for (const Utilization& sample : List<Utilization>([&](unsigned*count, Utilization*samples) {
-           return call_.utilization(card_, samples, count, last_us_);
-         })) {
+    for (const Utilization& sample : samples) {
       // Places that no process filled have no time.
       if (sample.timestamp_us <= last_us_ || sample.sm_percent == 0) continue;
       newest_us_ = std::max(newest_us_, sample.timestamp_us);
@@ -132,21 +141,22 @@ class LoadedNvml : public Nvml {
     return ask(&number) == kOk ? static_cast<int>(number) : 0;
   }
 
-  // A list whose length the library wants to be asked for first. It may grow in between.
+  // A list whose length the library wants to be asked for first. It may grow in between. Where the
+  // library says an error that is given, and nothing is said of `items`.
   template <typename Item, typename Ask>
-  static std::vector<Item> List(Ask ask) {
+  static Return List(std::vector<Item>& items, Ask ask) {
     unsigned count = 0;
     Return result = ask(&count, nullptr);
     for (int tries = 0; tries < 3 && (result == kNoSpace || result == kOk); ++tries) {
-      if (count == 0) return {};
-      std::vector<Item> items(count + 4);
+      items.resize(count == 0 ? 0 : count + 4);
+      if (count == 0) return kOk;
       count = static_cast<unsigned>(items.size());
       result = ask(&count, items.data());
       if (result != kOk) continue;
       items.resize(std::min<size_t>(count, items.size()));
-      return items;
+      return kOk;
     }
-    return {};
+    return result;
   }
 
   const Functions call_;

@@ -39,9 +39,10 @@ class Nvml {
   virtual std::vector<unsigned> Processes() = 0;
 
   // Processes that kept the card busy in sampling periods that ended since the last call, or, in
-  // the first call, since `now_us` of CLOCK_REALTIME. A period is a sixth of a second or longer:
-  // mostly there is none.
-  virtual std::vector<CardUse> NewUses(int64_t now_us) = 0;
+  // the first call, since `now_us` of CLOCK_REALTIME. A period is a sixth of a second or longer, by
+  // the card: mostly there is none. Unavailable: the card does not tell, as one that is cut into
+  // MIG slices.
+  virtual absl::StatusOr<std::vector<CardUse>> NewUses(int64_t now_us) = 0;
 };
 
 }  // namespace phobos::device

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,6 +21,7 @@ WARM_NS = 3500
 BASE = f"l2_bytes {L2_BYTES}\nwarm_ns {WARM_NS}\n" + "".join(
     f"kernel BLOCK={block} times {ns}\n" for block, ns in TIMES.items())
 QUICK = ("--rounds=4", "--warm-up=20ms")
+LOOK_HOLDS = 1.1  # seconds after which the daemon looks at a card anew
 
 
 def found(variable):
@@ -204,9 +206,11 @@ class TuneTest(Bench):
         self.assertEqual(self.tune().facts["generation"], 1)
         with open(self.path("script"), "w") as file:
             file.write(BASE + "foreign 1 1000000 50\n")
+        time.sleep(LOOK_HOLDS)
         self.assertEqual(self.tune().facts["generation"], 1)
         with open(self.path("script"), "w") as file:
             file.write(BASE + "foreign 1 1000000 4\n")
+        time.sleep(LOOK_HOLDS)
         self.assertEqual(self.tune().facts["generation"], 2)
 
 

@@ -102,6 +102,7 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, Process* pro
 int nvmlDeviceGetProcessUtilization(void*, Utilization* samples, unsigned* count,
                                     unsigned long long) {
   static std::atomic<int64_t> asked = 0;
+  if (TheScript().no_uses != kOk) return static_cast<int>(TheScript().no_uses);
   if (samples == nullptr) {
     *count = 2;
     return kNoSpace;

@@ -66,6 +66,7 @@ bool ReadLine(std::istream& words, const std::string& verb, Script& script) {
       {"memory_bytes", &script.memory_bytes}, {"l2_bytes", &script.l2_bytes},
       {"warm_ns", &script.warm_ns},           {"ramp_ms", &script.ramp_ms},
       {"link_ms", &script.link_ms},           {"temperature", &script.temperature},
+      {"no_uses", &script.no_uses},
   };
   const auto found = numbers.find(verb);
   return found != numbers.end() && words >> *found->second;

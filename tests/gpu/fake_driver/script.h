@@ -27,6 +27,8 @@
 //     kernel TEXT max_threads N  what its block may have (else what .maxntid says)
 //     throttled FROM TO BITS     the FROM-th to the TO-th time that NVML is asked for reasons
 //     foreign FROM TO PERCENT    likewise for what another process uses of the card
+//     no_uses RESULT             what NVML answers instead, a nvmlReturn_t: 3: the card does not
+//                                tell, 6: there were none
 //     temperature 40
 //
 // TEXT means the kernels whose image has that text (a kernel's PTX begins with its name and
@@ -92,6 +94,7 @@ struct Script {
   bool no_ipc = false;
   bool mig = false;
   int64_t temperature = 40;
+  int64_t no_uses = 0;
   Span throttled;
   Span foreign;
   std::vector<Failure> failures;

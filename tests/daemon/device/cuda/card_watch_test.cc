@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "absl/status/statusor.h"
 
 namespace phobos::device {
 namespace {
@@ -30,9 +33,9 @@ class OneUser : public Nvml {
   std::string Driver() override { return ""; }
   tuner::v1::CardState Read() override { return {}; }
   std::vector<unsigned> Processes() override { return {}; }
-  std::vector<CardUse> NewUses(int64_t) override {
+  absl::StatusOr<std::vector<CardUse>> NewUses(int64_t) override {
     ++*asked_;
-    return {{process_, 50}};
+    return std::vector<CardUse>{{process_, 50}};
   }
 
  private:
@@ -93,29 +96,46 @@ class Script : public Nvml {
   std::string Driver() override { return ""; }
   tuner::v1::CardState Read() override { return state; }
   std::vector<unsigned> Processes() override { return {}; }
-  std::vector<CardUse> NewUses(int64_t) override {
+  absl::StatusOr<std::vector<CardUse>> NewUses(int64_t) override {
+    if (asked == failing) return absl::UnavailableError("error 3");
     return asked < uses.size() ? uses[asked++] : std::vector<CardUse>();
   }
   size_t asked = 0;
+  size_t failing = 100;  // the number of the question that fails
   std::vector<std::vector<CardUse>> uses;
   tuner::v1::CardState state;
 };
 
 void DoNotSleep(int64_t) {}
 
+std::string Look(Nvml& nvml) {
+  const absl::StatusOr<std::string> found = LookAtCard(nvml, &DoNotSleep);
+  EXPECT_TRUE(found.ok()) << found.status();
+  return found.value_or("");
+}
+
 TEST(LookAtCardTest, WhatRanBeforeDoesNotCount) {
   Script nvml;
   nvml.uses = {{{1, 90}}, {{1, 70}}, {{1, 4}, {2, 3}}};
-  EXPECT_THAT(LookAtCard(nvml, &DoNotSleep), IsEmpty());
+  EXPECT_THAT(Look(nvml), IsEmpty());
   EXPECT_EQ(nvml.asked, 3u);
 }
 
 TEST(LookAtCardTest, WhatRunsOrThrottlesIsSaid) {
   Script nvml;
   nvml.uses = {{}, {}, {{1, 4}, {2, 30}}};
-  EXPECT_THAT(LookAtCard(nvml, &DoNotSleep), HasSubstr("process 2 used 30 %"));
+  EXPECT_THAT(Look(nvml), HasSubstr("process 2 used 30 %"));
   nvml.state.set_throttling("heat");
-  EXPECT_THAT(LookAtCard(nvml, &DoNotSleep), HasSubstr("held down by heat"));
+  EXPECT_THAT(Look(nvml), HasSubstr("held down by heat"));
+}
+
+TEST(LookAtCardTest, WhatCannotBeToldIsNotQuiet) {
+  for (size_t failing = 0; failing < 3; ++failing) {
+    Script nvml;
+    nvml.uses = {{}, {}, {}};
+    nvml.failing = failing;
+    EXPECT_TRUE(absl::IsUnavailable(LookAtCard(nvml, &DoNotSleep).status())) << failing;
+  }
 }
 
 }  // namespace

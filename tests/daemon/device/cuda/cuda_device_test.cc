@@ -19,6 +19,7 @@
 namespace phobos::device {
 namespace {
 
+using ::phobos::testing::IsOkAndHolds;
 using ::phobos::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::AnyOf;
@@ -140,6 +141,18 @@ TEST(CudaDeviceTest, WorksWithoutNvml) {
     auto device = Open("cuda:0");
     ASSERT_OK(device);
     EXPECT_EQ((*device)->description().device.driver(), "CUDA 12.4");
+  });
+}
+
+TEST(CudaDeviceTest, ALookTellsNothingFromWhatItCannotTell) {
+  static constexpr char kCard[] = "GPU-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f5f600";
+  InProcess("no_uses 6", [] { EXPECT_THAT(LookAtGpu(kCard), IsOkAndHolds("")); });
+  InProcess("no_uses 3", [] {
+    EXPECT_THAT(LookAtGpu(kCard), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("error 3")));
+  });
+  InProcess("mig", [] {
+    EXPECT_THAT(LookAtGpu("MIG-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f50100"),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr("error 6")));
   });
 }
 
