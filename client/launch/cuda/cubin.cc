@@ -12,8 +12,9 @@ std::string CubinPath(const std::string& ptx_path, const Card& card, int driver_
   constexpr std::string_view kExtension = ".ptx";
   std::string stem = ptx_path;
   if (stem.ends_with(kExtension)) stem.resize(stem.size() - kExtension.size());
+  // ".cubin" alone is a file without the digest, of older clients: neither takes the other's.
   return stem + ".cc" + std::to_string(card.major * 10 + card.minor) + "." +
-         std::to_string(driver_version) + ".cubin";
+         std::to_string(driver_version) + ".sealed.cubin";
 }
 
 std::string SealCubin(std::string cubin) {

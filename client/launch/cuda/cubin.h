@@ -13,7 +13,8 @@
 namespace phobos::launch::cuda {
 
 // Where the cubin made from a PTX file is kept: beside it, one for each kind of card and version of
-// the driver, because another one's cubin may not load.
+// the driver, because another one's cubin may not load. On disk: another way to write the file
+// needs another ending (".cubin" was the bytes alone).
 std::string CubinPath(const std::string& ptx_path, const Card& card, int driver_version);
 
 // What the file has for that cubin.

@@ -435,7 +435,7 @@ TEST(CudaDeviceTest, LinksAheadAndKeepsTheCubin) {
     bench.device->Expect(files);
     for (const KernelFile& file : files) EXPECT_OK(bench.device->Load(file));
     // A damaged one is made again.
-    std::ofstream(files[0].path.substr(0, files[0].path.size() - 4) + ".cc90.12040.cubin")
+    std::ofstream(files[0].path.substr(0, files[0].path.size() - 4) + ".cc90.12040.sealed.cubin")
         << "damaged";
     EXPECT_OK(bench.device->Load(files[0]));
   });
@@ -448,7 +448,7 @@ TEST(CudaDeviceTest, AKeptCubinThatWasChangedIsNotRun) {
     Bench bench;
     const KernelFile file = Bench::File("add BLOCK=1", "add");
     ASSERT_OK(bench.device->Load(file));
-    const std::string path = file.path.substr(0, file.path.size() - 4) + ".cc90.12040.cubin";
+    const std::string path = file.path.substr(0, file.path.size() - 4) + ".cc90.12040.sealed.cubin";
     std::ifstream kept(path);
     std::string bytes((std::istreambuf_iterator<char>(kept)), std::istreambuf_iterator<char>());
     const size_t twin = bytes.find(".so add ");
