@@ -108,7 +108,9 @@ class ProcessSupervisor : public Supervisor {
     *request.mutable_begin() = setup;
     std::vector<int> descriptors;
     for (const SharedMemory& shared : memory) descriptors.push_back(shared.fd);
-    return CallFresh(request, descriptors, "checking").status();
+    absl::Status status = CallFresh(request, descriptors, "checking").status();
+    if (!absl::IsResourceExhausted(status) || !AwaitUnended()) return status;
+    return Call(request, descriptors, "checking", Watched()).status();
   }
 
   absl::Status Expect(const std::vector<VariantSetup>& variants) override {
@@ -256,8 +258,8 @@ class ProcessSupervisor : public Supervisor {
   // since the last call is replaced.
   absl::StatusOr<Reply> CallFresh(const Request& request, const std::vector<int>& descriptors,
                                   const char* state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // A Kill that came before this was for an earlier call; one that comes from here on is for
-    // this.
+    // A Kill that came before this was for an earlier call, or for this one's job, which has ended
+    // meanwhile and sees so after it; one that comes from here on is for this.
     if (process_.has_value() && is_killed_.load()) Reap(absl::ZeroDuration());
     const bool was_running = process_.has_value();
     absl::StatusOr<Reply> reply = Call(request, descriptors, state, Watched());
@@ -372,6 +374,20 @@ class ProcessSupervisor : public Supervisor {
 
   void CollectUnended() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::erase_if(unended_, [](pid_t pid) { return CollectChild(pid).has_value(); });
+  }
+
+  // Waits for processes that were killed before and have not ended. Whether the call is to be tried
+  // again: one of them has, or Kill came, which the next try tells.
+  bool AwaitUnended() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    constexpr absl::Duration kLookAgain = absl::Milliseconds(50);
+    const size_t before = unended_.size();
+    CollectUnended();
+    const int64_t end_ns = MonotonicNs() + absl::ToInt64Nanoseconds(options_.memory_limit);
+    while (!unended_.empty() && !is_killed_.load() && MonotonicNs() < end_ns) {
+      AwaitChild(unended_.front(), kLookAgain);
+      CollectUnended();
+    }
+    return unended_.size() < before || is_killed_.load();
   }
 
   const SupervisorOptions options_;

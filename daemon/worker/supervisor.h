@@ -32,14 +32,18 @@ struct SupervisorOptions {
   // How long a process that was killed is waited for. One that hangs in a driver's call ends when
   // that call does; meanwhile another takes its place.
   absl::Duration end_limit = absl::Seconds(5);
+  // How long a Begin for which there is no memory waits for such a process, which keeps what it has
+  // of the device: giving a GPU's memory back may take longer than the end limit.
+  absl::Duration memory_limit = absl::Seconds(30);
 };
 
 class Supervisor : public Worker {
  public:
   static std::unique_ptr<Supervisor> Create(SupervisorOptions options);
 
-  // Ends the process when nothing was asked of it for the idle limit. Called now and then by the
-  // owner; does nothing while a call is under way.
+  // Ends the process when nothing was asked of it for the idle limit, and waits for its end, at
+  // most for the end limit. Called now and then by the owner; does nothing while a call is under
+  // way.
   virtual void EndIfIdle() = 0;
   // Kills the process, whatever it does, and does not wait for its end: a call under way ends with
   // Aborted. No death is counted. Does nothing when no process runs.
@@ -61,9 +65,10 @@ int WorkerMain(int socket, const std::string& device);
 // driver: writes Cards to standard output. Returns the exit status.
 int CardsMain();
 
-// Body of the short-lived process that looks whether anything else has a GPU, by its uuid. Returns
-// the exit status: 0: nothing has; kCardIsBusy; or another, when it cannot be told.
-int LookMain(const std::string& uuid);
+// Body of the short-lived process that looks whether anything else has a card, by its uuid (a
+// slice's parent's). Returns the exit status: 0: nothing has; kCardIsBusy; or another, when it
+// cannot be told.
+int LookMain(const std::string& card_uuid);
 inline constexpr int kCardIsBusy = 10;
 
 }  // namespace phobos::worker

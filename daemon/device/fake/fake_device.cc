@@ -38,14 +38,17 @@ Description Describe(const FakeScript& script) {
   return description;
 }
 
-// Whether the event is due now; an event of "once" is due until its file exists.
-bool IsDue(const FakeEvent& event, int64_t launch) {
-  if (event.launch != launch) return false;
-  if (event.once_file.empty()) return true;
-  const int fd = open(event.once_file.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+// What happens "once" is due until its file exists, which this makes; without a file: always.
+bool IsFirst(const std::string& once_file) {
+  if (once_file.empty()) return true;
+  const int fd = open(once_file.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return false;
   close(fd);
   return true;
+}
+
+bool IsDue(const FakeEvent& event, int64_t launch) {
+  return event.launch == launch && IsFirst(event.once_file);
 }
 
 void Compute(FakeOperation operation, absl::Span<const uint64_t> slots) {
@@ -71,7 +74,7 @@ FakeDevice::FakeDevice(FakeScript script) : Device(Describe(script)), script_(st
 
 absl::StatusOr<std::byte*> FakeDevice::Reserve(int64_t bytes, bool flush) {
   calls_.push_back("reserve");
-  if (bytes > script_.memory_bytes) {
+  if (bytes > script_.memory_bytes && IsFirst(script_.memory_once_file)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the job needs ", bytes, " bytes on the device, which has ",
                      script_.memory_bytes, "; tune with smaller arguments"));

@@ -71,6 +71,10 @@ bool ParseLine(Words words, FakeScript& script) {
     return rest.size() >= 2 && absl::SimpleAtoi(rest[0], &index) &&
            ParseVariantLine(rest.subspan(1), script.variants[index]);
   }
+  if (words[0] == "memory_bytes" && rest.size() == 3 && rest[1] == "once") {
+    script.memory_once_file = std::string(rest[2]);
+    return absl::SimpleAtoi(rest[0], &script.memory_bytes);
+  }
   std::vector<int64_t> numbers;
   if (!Numbers(rest, numbers)) return false;
   if (words[0] == "disturbed") {

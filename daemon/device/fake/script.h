@@ -3,7 +3,8 @@
 // What the fake device does, read from a small text: one statement a line, `#` starts a comment.
 //
 //     resolution_ns 10            resolution of its timer (default 1)
-//     memory_bytes 1000000        Reserve beyond this is refused (default 1 GiB)
+//     memory_bytes 1000000        Reserve beyond this is refused (default 1 GiB); `memory_bytes
+//                                 1000000 once FILE`: unless FILE exists, which it makes
 //     warm_ns 40                  taken off a launch whose inputs no Flush threw out of the cache
 //     (default 0) ramp_ms 500                 a launch takes twice its time at first and its own
 //     after so much of its clock (default 0) disturbed 3 7               the 3rd to the 7th Finish
@@ -59,6 +60,7 @@ struct FakeVariant {
 struct FakeScript {
   int64_t resolution_ns = 1;
   int64_t memory_bytes = int64_t{1} << 30;
+  std::string memory_once_file;  // empty: each Reserve
   int64_t warm_ns = 0;
   int64_t ramp_ms = 0;
   int64_t disturbed_from = 0;  // 0: none

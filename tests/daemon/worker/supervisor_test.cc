@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/fd.h"
 #include "tests/base/unended.h"
@@ -257,6 +258,67 @@ TEST_F(SupervisorTest, OneThatDoesNotEndIsLeft) {
   EXPECT_EQ(kill(pid, 0), 0) << "its number is still its own";
   unended.Release();
   EXPECT_TRUE(testing::Unended::Goes(pid, [&] { supervisor_->EndIfIdle(); }));
+}
+
+// What a worker that does not end keeps of the device is waited for by a job that needs it.
+class UnendedBeforeTest : public SupervisorTest {
+ protected:
+  // The first worker does not end. Those after it find no memory, once.
+  void StartAfterOne(absl::Duration memory_limit) {
+    const std::string name = absl::StrCat(::testing::TempDir(), "/worker-", getpid(), "-",
+                                          absl::ToUnixNanos(absl::Now()));
+    SupervisorOptions options = Options(absl::StrCat("memory_bytes 1 once ", name, ".refused"));
+    std::ofstream(name) << "mkdir " << name << ".first 2>/dev/null && exec "
+                        << absl::StrJoin(unended_.command(), " ") << "\nexec \"$@\"\n";
+    options.command.insert(options.command.begin(), {"/bin/sh", name});
+    options.end_limit = absl::Milliseconds(100);
+    options.memory_limit = memory_limit;
+    supervisor_ = Supervisor::Create(options);
+    const absl::Status status = supervisor_->Describe().status();
+    if (!unended_.problem().empty()) GTEST_SKIP() << unended_.problem();
+    ASSERT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("; process ")));
+    first_ = testing::Unended::ProcessIn(
+        std::string(status.message().substr(status.message().find("; process "))));
+  }
+
+  testing::Unended unended_;
+  pid_t first_ = 0;
+};
+
+TEST_F(UnendedBeforeTest, ItsMemoryIsWaitedFor) {
+  StartAfterOne(absl::Seconds(60));
+  if (IsSkipped()) return;
+  std::thread release([this] {
+    absl::SleepFor(absl::Milliseconds(300));
+    unended_.Release();
+  });
+  EXPECT_OK(Begin());
+  EXPECT_NE(kill(first_, 0), 0) << "it was collected before";
+  release.join();
+}
+
+TEST_F(UnendedBeforeTest, NotLongerThanTheLimit) {
+  StartAfterOne(absl::Milliseconds(100));
+  if (IsSkipped()) return;
+  EXPECT_THAT(Begin(), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(kill(first_, 0), 0);
+}
+
+TEST_F(UnendedBeforeTest, AKillEndsTheWait) {
+  StartAfterOne(absl::Seconds(60));
+  if (IsSkipped()) return;
+  std::thread killer([this] {
+    while (supervisor_->pid() == 0) absl::SleepFor(absl::Milliseconds(1));
+    absl::SleepFor(absl::Milliseconds(300));
+    supervisor_->Kill();
+  });
+  const int64_t deaths = supervisor_->deaths();
+  const absl::Time start = absl::Now();
+  EXPECT_THAT(Begin(), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_EQ(supervisor_->deaths(), deaths);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
+  EXPECT_EQ(kill(first_, 0), 0);
+  killer.join();
 }
 
 // The Kill came when the call that it was for had just ended: nothing of it is the next one's.
