@@ -134,6 +134,8 @@ absl::Status Field::Begin() {
     if (entry.is_running) expected.push_back(entry.setup);
   }
   RETURN_IF_ERROR(worker_.Expect(expected));
+  // Whoever stops a tune kills its worker, and a Begin would start another one.
+  if (stop_.load()) return absl::CancelledError("the tune was cancelled");
   return worker_.Begin(setup, arguments_.memory());
 }
 

@@ -25,6 +25,7 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -271,6 +272,15 @@ TEST_F(TuneTest, AStoppedTuneStartsNoWorkerAgain) {
   };
   EXPECT_THAT(Tune(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(worker_.calls, ElementsAre("begin", "load 0", "end"));
+
+  worker_.calls.clear();
+  stop_ = false;
+  worker_.on_expect = [this] {
+    stop_ = true;
+    return absl::OkStatus();
+  };
+  EXPECT_THAT(Tune(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Calls("begin"), IsEmpty());
 }
 
 // A variant that dies in its own check pays, whatever it wrote into the page that names the guilty.
