@@ -281,13 +281,10 @@ phobos_code phobos_card_uuid(phobos_client* client, int32_t ordinal, char** uuid
   if (client == nullptr || uuid == nullptr) return Missing("client or uuid", error);
   const StatusOr<std::shared_ptr<phobos::Gpus>> cards = client->client->Cards();
   if (!cards.ok()) return Fail(cards.status(), error);
-  for (const phobos::cuda::Card& card : (*cards)->cards()) {
-    if (card.device != ordinal) continue;
-    *uuid = CopyText(card.uuid);
-    return PHOBOS_OK;
-  }
-  return Fail(Status(Code::kNotFound, "this process sees no card " + std::to_string(ordinal)),
-              error);
+  const StatusOr<std::string> found = (*cards)->UuidOf(ordinal);
+  if (!found.ok()) return Fail(found.status(), error);
+  *uuid = CopyText(*found);
+  return PHOBOS_OK;
 }
 
 phobos_code phobos_kernel_open(phobos_client* client, const char* source, size_t source_bytes,

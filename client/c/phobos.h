@@ -114,7 +114,8 @@ phobos_code phobos_client_hello_json(phobos_client* client, char** json, phobos_
 phobos_code phobos_card_of(phobos_client* client, uint64_t address, int32_t* ordinal,
                            phobos_error** error);
 
-// The uuid of a card, as phobos_kernel_open takes it.
+// The uuid of a card, as phobos_kernel_open takes it. PHOBOS_FAILED_PRECONDITION: the card cannot
+// be read, and why.
 phobos_code phobos_card_uuid(phobos_client* client, int32_t ordinal, char** uuid,
                              phobos_error** error);
 

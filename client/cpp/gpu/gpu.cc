@@ -92,6 +92,7 @@ StatusOr<std::shared_ptr<Gpu>> Gpus::Find(const std::string& uuid) {
   if (found != gpus_.end()) return found->second;
   std::string known;
   for (const cuda::Card& card : cards_) {
+    if (card.uuid.empty()) continue;
     known += (known.empty() ? "" : ", ") + card.uuid;
     if (card.uuid != uuid) continue;
     if (!card.unusable.empty()) return Status(Code::kFailedPrecondition, card.unusable);
@@ -99,6 +100,20 @@ StatusOr<std::shared_ptr<Gpu>> Gpus::Find(const std::string& uuid) {
   }
   return Status(Code::kNotFound, "this process sees no GPU " + uuid +
                                      "; it sees: " + (known.empty() ? "none" : known));
+}
+
+StatusOr<std::string> Gpus::UuidOf(int ordinal) const {
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= cards_.size()) {
+    return Status(Code::kNotFound, "this process sees no card " + std::to_string(ordinal));
+  }
+  const cuda::Card& card = cards_[static_cast<size_t>(ordinal)];
+  if (card.uuid.empty()) return Status(Code::kFailedPrecondition, card.unusable);
+  return card.uuid;
+}
+
+Status Gpus::NoUsable() const {
+  return Status(Code::kFailedPrecondition,
+                cards_.empty() ? "this process sees no GPU" : cards_.front().unusable);
 }
 
 StatusOr<std::optional<int>> Gpus::CardOf(uint64_t address) {
@@ -109,8 +124,8 @@ StatusOr<std::optional<int>> Gpus::CardOf(uint64_t address) {
   // Any card's context will do for the question.
   const auto usable = std::find_if(cards_.begin(), cards_.end(),
                                    [](const cuda::Card& card) { return card.unusable.empty(); });
-  const StatusOr<std::shared_ptr<Gpu>> gpu =
-      Find(usable == cards_.end() ? cards_.front().uuid : usable->uuid);
+  if (usable == cards_.end()) return NoUsable();
+  const StatusOr<std::shared_ptr<Gpu>> gpu = Find(usable->uuid);
   if (!gpu.ok()) return gpu.status();
   const GpuContext current(**gpu);
   if (!current.status().ok()) return current.status();

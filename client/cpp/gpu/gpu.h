@@ -86,7 +86,8 @@ class Gpus {
   // NotFound: no such card, and those there are; FailedPrecondition: one that cannot be used.
   StatusOr<std::shared_ptr<Gpu>> Find(const std::string& uuid);
 
-  const std::vector<cuda::Card>& cards() const { return cards_; }
+  // NotFound: there is no such card; FailedPrecondition: it cannot be read, and why.
+  StatusOr<std::string> UuidOf(int ordinal) const;
 
   // The ordinal of the card whose memory an address is; nothing: it is the host's.
   StatusOr<std::optional<int>> CardOf(uint64_t address);
@@ -96,7 +97,9 @@ class Gpus {
       : driver_(std::move(driver)), cards_(std::move(cards)) {}
 
   const std::shared_ptr<const cuda::CudaDriver> driver_;
-  const std::vector<cuda::Card> cards_;
+  Status NoUsable() const;  // why no card can be used
+
+  const std::vector<cuda::Card> cards_;  // by ordinal
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Gpu>> gpus_;  // guarded by mutex_
 };

@@ -42,12 +42,26 @@ class Reader {
   Status status_;
 };
 
+void ReadUuids(const CudaDriver& driver, Reader& reader, Card& card) {
+  Uuid own = {}, physical = {};
+  const Result own_result = driver->device_uuid(&own, card.device);
+  const Result physical_result = driver->card_uuid(&physical, card.device);
+  reader.Keep("cuDeviceGetUuid_v2", own_result);
+  reader.Keep("cuDeviceGetUuid", physical_result);
+  if (own_result != kSuccess || physical_result != kSuccess) return;
+  // A slice has an identity of its own; a whole card has one.
+  const bool is_slice = memcmp(own.bytes, physical.bytes, sizeof(own.bytes)) != 0;
+  card.card_uuid = UuidText("GPU-", physical);
+  card.uuid = is_slice ? UuidText("MIG-", own) : card.card_uuid;
+}
+
 // What goes wrong makes this card unusable, and says nothing of the others.
 Card ReadCard(const CudaDriver& driver, int ordinal) {
   Card card;
   card.unusable = "GPU " + std::to_string(ordinal) + " cannot be read: ";
   if (Status status = driver.Error("cuDeviceGet", driver->device(&card.device, ordinal));
       !status.ok()) {
+    card.device = -1;
     card.unusable += status.message();
     return card;
   }
@@ -55,13 +69,7 @@ Card ReadCard(const CudaDriver& driver, int ordinal) {
   char name[256] = {};
   reader.Keep("cuDeviceGetName", driver->device_name(name, sizeof(name) - 1, card.device));
   card.name = name;
-  Uuid own = {}, physical = {};
-  reader.Keep("cuDeviceGetUuid_v2", driver->device_uuid(&own, card.device));
-  reader.Keep("cuDeviceGetUuid", driver->card_uuid(&physical, card.device));
-  // A slice has an identity of its own; a whole card has one.
-  const bool is_slice = memcmp(own.bytes, physical.bytes, sizeof(own.bytes)) != 0;
-  card.card_uuid = UuidText("GPU-", physical);
-  card.uuid = is_slice ? UuidText("MIG-", own) : card.card_uuid;
+  ReadUuids(driver, reader, card);
   size_t bytes = 0;
   reader.Keep("cuDeviceTotalMem", driver->device_bytes(&bytes, card.device));
   card.memory_bytes = static_cast<int64_t>(bytes);
@@ -113,6 +121,7 @@ StatusOr<Card> FindCard(const CudaDriver& driver, const std::string& uuid) {
   if (!cards.ok()) return cards.status();
   std::string known;
   for (const Card& card : *cards) {
+    if (card.uuid.empty()) continue;
     if (card.uuid == uuid) return card;
     known += (known.empty() ? "" : ", ") + card.uuid;
   }

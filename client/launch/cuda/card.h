@@ -15,9 +15,11 @@
 namespace phobos::launch::cuda {
 
 struct Card {
-  Device device = 0;      // the driver's ordinal in this process; CUDA_VISIBLE_DEVICES changes it
-  std::string name;       // "NVIDIA H200"
-  std::string uuid;       // "GPU-...", as nvidia-smi spells it; "MIG-..." for a slice
+  // The driver's ordinal in this process; CUDA_VISIBLE_DEVICES changes it. -1: it cannot be told.
+  Device device = -1;
+  std::string name;  // "NVIDIA H200"
+  // "GPU-...", as nvidia-smi spells it; "MIG-..." for a slice. Empty: it cannot be told.
+  std::string uuid;
   std::string card_uuid;  // of the physical card: `uuid`, or a slice's parent's
   std::string chip;       // "sm_90"; empty: too old for this compiler
   // Why no kernel can run on it; empty: one can. The rest may be missing where it is not.
@@ -35,7 +37,8 @@ struct Card {
 // one, because PTX runs on newer cards. Empty: older than every chip that is compiled for.
 std::string ChipOf(int major, int minor);
 
-// All that the driver shows this process, in its order; one that cannot be read is unusable.
+// All that the driver shows this process, in the order of their ordinals; one that cannot be read
+// is unusable.
 StatusOr<std::vector<Card>> ListCards(const CudaDriver& driver);
 
 // The card of that uuid. NotFound lists those there are.

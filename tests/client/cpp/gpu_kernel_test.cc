@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "client/cpp/gpu/gpu.h"
 #include "client/cpp/kernel.h"
 #include "client/launch/cuda/card.h"
 #include "client/launch/cuda/driver.h"
@@ -473,6 +474,24 @@ TEST(GpuKernelTest, AForkedChildIsToldWhy) {
     int status = -1;
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
+  });
+}
+
+TEST(GpusTest, ACardThatCannotBeReadIsAnsweredWithWhy) {
+  InProcess("cards 3\nfail cuDeviceGet 1 101\nfail cuDeviceGetUuid 2 999", [] {
+    const auto cards = Gpus::Open();
+    ASSERT_TRUE(cards.ok()) << cards.status().message();
+    const std::string last = "GPU-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f5f602";
+    for (int unreadable : {0, 1}) {
+      const auto uuid = (*cards)->UuidOf(unreadable);
+      EXPECT_EQ(uuid.status().code(), Code::kFailedPrecondition);
+      EXPECT_TRUE(Has(uuid.status().message(), "GPU " + std::to_string(unreadable) + " cannot"))
+          << uuid.status().message();
+    }
+    EXPECT_EQ(*(*cards)->UuidOf(2), last);
+    EXPECT_EQ((*cards)->UuidOf(3).status().code(), Code::kNotFound);
+    const auto found = (*cards)->Find("GPU-1");
+    EXPECT_TRUE(Has(found.status().message(), "it sees: " + last)) << found.status().message();
   });
 }
 

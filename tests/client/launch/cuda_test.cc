@@ -153,14 +153,35 @@ TEST(CudaCardTest, SaysThatACardIsTooOld) {
 
 TEST(CudaCardTest, ACardThatCannotBeReadHidesNoOther) {
   InProcess("cards 3\nfail cuDeviceTotalMem_v2 2 999\nfail cuDeviceGet 3 101", [] {
-    const auto cards = ListCards(**CudaDriver::Load());
+    const auto driver = *CudaDriver::Load();
+    const auto cards = ListCards(*driver);
     ASSERT_TRUE(cards.ok()) << cards.status().message();
     ASSERT_EQ(cards->size(), 3u);
     EXPECT_EQ((*cards)[0].unusable, "");
     EXPECT_TRUE(Has((*cards)[1].unusable, "GPU 1 cannot be read: cuDeviceTotalMem"))
         << (*cards)[1].unusable;
+    EXPECT_EQ((*cards)[1].uuid, "GPU-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f5f601");
     EXPECT_TRUE(Has((*cards)[2].unusable, "GPU 2 cannot be read: cuDeviceGet"))
         << (*cards)[2].unusable;
+  });
+}
+
+TEST(CudaCardTest, ACardThatCannotBeReadIsNoOther) {
+  InProcess("cards 3\nfail cuDeviceGet 3 101\nfail cuDeviceGetUuid 4 999", [] {
+    const auto cards = ListCards(**CudaDriver::Load());
+    ASSERT_TRUE(cards.ok()) << cards.status().message();
+    ASSERT_EQ(cards->size(), 3u);
+    EXPECT_EQ((*cards)[1].device, 1);
+    EXPECT_EQ((*cards)[1].uuid, "");
+    EXPECT_EQ((*cards)[1].card_uuid, "");
+    EXPECT_EQ((*cards)[2].device, -1);
+    EXPECT_EQ((*cards)[2].uuid, "");
+  });
+  InProcess("cards 2\nfail cuDeviceGetUuid 1 999", [] {
+    const auto none = FindCard(**CudaDriver::Load(), "");
+    EXPECT_EQ(none.status().code(), Code::kNotFound);
+    EXPECT_TRUE(Has(none.status().message(), "there are: GPU-f0f1f2f3-f4f5-f6f7-f0f1-f2f3f4f5f601"))
+        << none.status().message();
   });
 }
 
