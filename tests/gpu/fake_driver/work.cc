@@ -136,7 +136,7 @@ Result cuStreamCreate(Stream* stream, unsigned) {
   return Call("cuStreamCreate", Need::kContext, "", [&](World& world) {
     *stream = fake::Keep(world, std::make_unique<StreamRecord>());
     const std::lock_guard<std::mutex> lock(world.mutex);
-    world.streams.insert(*stream);
+    world.streams[*stream] = (*stream)->stream;
     return kSuccess;
   });
 }

@@ -34,7 +34,7 @@ cuda::Result World::Condition() {
 }
 
 Stream& World::StreamOf(cuda::Stream stream) {
-  return stream == nullptr ? default_stream_ : stream->stream;
+  return stream == nullptr ? default_stream_ : *stream->stream;
 }
 
 int64_t World::DurationOf(const KernelRule& rule, int64_t launch, int64_t really_ns) {
@@ -94,12 +94,12 @@ void World::Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> s
 }
 
 void World::WaitForAll() {
-  std::set<cuda::Stream> all;
+  std::map<cuda::Stream, std::shared_ptr<Stream>> all;
   {
     const std::lock_guard<std::mutex> lock(mutex);
     all = streams;
   }
-  for (const cuda::Stream stream : all) stream->stream.Wait();
+  for (const auto& [handle, stream] : all) stream->Wait();
 }
 
 void World::Fill(cuda::DevicePointer to, unsigned value, size_t count) {

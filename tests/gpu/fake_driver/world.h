@@ -31,7 +31,7 @@ struct ContextRecord {
   int retained = 0;
 };
 struct StreamRecord {
-  fake::Stream stream;
+  const std::shared_ptr<fake::Stream> stream = std::make_shared<fake::Stream>();
 };
 struct EventRecord {
   std::atomic<int64_t> stamp_ns = 0;  // 0: not reached
@@ -90,8 +90,9 @@ class World {
   std::mutex mutex;
   std::vector<cuda::ContextRecord> contexts;  // one a card
   std::set<void*> alive;                      // streams, events, modules, links
-  std::set<cuda::Stream> streams;             // those that are alive
-  std::atomic<int> captures = 0;              // streams that are captured
+  // Those that are alive; shared with whoever waits for one while it is destroyed.
+  std::map<cuda::Stream, std::shared_ptr<Stream>> streams;
+  std::atomic<int> captures = 0;  // streams that are captured
 
  private:
   World();
