@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TimingLock: only one process of this machine times kernels on a card at once, whichever daemon or
-// user it belongs to. The kernel frees it when its holder dies. Held from the first check to the
-// end of timing, never for compiling or waiting. Movable, one owner.
+// TimingLock: only one tune of this machine times kernels on a card at once, whichever daemon or
+// user it belongs to, and whichever slice of the card it has. The kernel frees it when its holder
+// dies. Held from the first check to the end of timing, never for compiling or waiting. Movable,
+// one owner.
 #ifndef PHOBOS_DAEMON_PROCESS_TIMING_LOCK_H_
 #define PHOBOS_DAEMON_PROCESS_TIMING_LOCK_H_
 
@@ -20,7 +21,8 @@ class TimingLock {
   // Waits for the lock of `card_uuid`. It is a flock on a file in `folder` (/run/phobos/locks)
   // where that folder exists, else the name of an abstract Unix socket. Where that one cannot be
   // had the lock is none and kind() says so. `on_busy` is called once, on this thread, when another
-  // process turns out to have the card. Cancelled: `stop` became true meanwhile.
+  // tune turns out to have the card (another slice's, or another daemon's). Cancelled: `stop`
+  // became true meanwhile.
   static absl::StatusOr<TimingLock> Take(const std::string& folder, const std::string& card_uuid,
                                          const std::atomic<bool>& stop,
                                          const std::function<void()>& on_busy = nullptr);

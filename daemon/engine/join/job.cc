@@ -345,8 +345,8 @@ Job::Work Job::QueueIfReady(absl::Time now) {
 void Job::OnCardBusy(absl::Time now) {
   if (stage_ != Stage::kQueued) return;
   progress_.set_note(
-      "waiting for another process that tunes on this card (another daemon, perhaps another "
-      "user's)");
+      "waiting for another tune on this card (another slice's, or another daemon's, perhaps "
+      "another user's)");
   TellAll(now);
 }
 

@@ -145,7 +145,8 @@ class Job {
     std::vector<tuner::v1::VariantGrid> grids;
     Caller asked_by;
   };
-  // It has its device, but another process times on the card: waiters are told what they wait for.
+  // It has its device, but another tune has the card's lock (another slice's, or another daemon's):
+  // waiters are told what they wait for.
   void OnCardBusy(absl::Time now);
   // It has its device and the card's lock. REQUIRES: kQueued. Cancelled: it ended meanwhile.
   absl::StatusOr<Inputs> OnStarted(absl::Time now);

@@ -408,7 +408,7 @@ TEST_F(TunesTest, WaitersAreToldThatTheCardIsAnothers) {
   caller.HandOver(OpenFor(16));
   const tuner::v1::TuneEvent told = caller.sink().Wait(tuner::v1::TuneEvent::kProgress);
   EXPECT_EQ(told.progress().phase(), tuner::v1::PHASE_QUEUED);
-  EXPECT_THAT(told.progress().note(), HasSubstr("another process"));
+  EXPECT_THAT(told.progress().note(), HasSubstr("another tune on this card"));
   tuner::v1::GetStatusResponse status;
   engine->FillStatus(status);
   ASSERT_EQ(status.jobs_size(), 1);
@@ -432,7 +432,7 @@ TEST_F(CardTest, ASliceTakesTheLockOfItsCard) {
   TuningCaller caller(*this, 1);
   caller.HandOver(open);
   EXPECT_THAT(caller.sink().Wait(tuner::v1::TuneEvent::kProgress).progress().note(),
-              HasSubstr("another process"));
+              HasSubstr("another tune on this card"));
   EXPECT_EQ(tunes, 0);
   others = absl::CancelledError("released");
   EXPECT_TRUE(caller.sink().WaitForEnd().ok());
