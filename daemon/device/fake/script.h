@@ -6,14 +6,17 @@
 //     memory_bytes 1000000        Reserve beyond this is refused (default 1 GiB); `memory_bytes
 //                                 1000000 once FILE`: unless FILE exists, which it makes
 //     warm_ns 40                  taken off a launch whose inputs no Flush threw out of the cache
-//     (default 0) ramp_ms 500                 a launch takes twice its time at first and its own
-//     after so much of its clock (default 0) disturbed 3 7               the 3rd to the 7th Finish
-//     that had launches are disturbed; `disturbed 1 -1`: all variant 2 op add            what it
-//     computes: add (default), accumulate, nothing, shorter (add, but for the last) variant 2 times
-//     100 90      ns of its launches, the last for all further ones (default 100) variant 2 poke
-//     SLOT OFFSET  writes a byte at that slot's address + OFFSET after computing variant 2 crash 15
-//     the 15th launch in this process raises SIGSEGV; `crash 15 once FILE`: unless FILE exists,
-//                                 which it makes
+//                                 (default 0)
+//     ramp_ms 500                 a launch takes twice its time at first and its own after so much
+//                                 of its clock (default 0)
+//     disturbed 3 7               the 3rd to the 7th Finish that had launches are disturbed;
+//                                 `disturbed 1 -1`: all
+//     variant 2 op add            what it computes: add (default), accumulate, nothing, shorter
+//                                 (add, but for the last)
+//     variant 2 times 100 90      ns of its launches, the last for all further ones (default 100)
+//     variant 2 poke SLOT OFFSET  writes a byte at that slot's address + OFFSET after computing
+//     variant 2 crash 15          the 15th launch in this process raises SIGSEGV;
+//                                 `crash 15 once FILE`: unless FILE exists, which it makes
 //     variant 2 hang 1            the 1st launch never ends; `once FILE` as above
 //     variant 2 slow 1 1500       the 1st launch really takes 1500 ms, then ends
 //     variant 2 no_memory         Load is refused
