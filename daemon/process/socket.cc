@@ -79,6 +79,11 @@ absl::StatusOr<Fd> Listen(const std::string& path, bool is_private) {
     return absl::AlreadyExistsError(
         absl::StrCat("another daemon listens on ", path, "; stop it, or choose another --socket"));
   }
+  struct stat found = {};
+  if (lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        path, " exists and is no socket; remove it, or choose another path with --socket"));
+  }
   if (unlink(path.c_str()) != 0 && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("unlink ", path));
   }

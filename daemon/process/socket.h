@@ -23,8 +23,9 @@ absl::Status PreparePrivateFolder(const std::string& folder);
 
 // Binds `path` and listens. A private daemon's folder must pass PreparePrivateFolder and its socket
 // is 0600; otherwise the folder must exist, the socket is 0660 and belongs to group `phobos` where
-// there is one and this process may give it away. A file that nobody listens on is replaced.
-// AlreadyExists: somebody listens there.
+// there is one and this process may give it away. A socket that nobody listens on is
+// replaced. AlreadyExists: somebody listens there. FailedPrecondition: something else is there,
+// which stays.
 absl::StatusOr<Fd> Listen(const std::string& path, bool is_private);
 
 // The listening sockets that systemd passed (LISTEN_PID, LISTEN_FDS), in order; none when there are

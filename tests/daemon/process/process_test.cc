@@ -110,6 +110,18 @@ TEST_F(ProcessTest, AStaleSocketIsReplaced) {
   EXPECT_THAT(Listen(path, true), IsOk());
 }
 
+TEST_F(ProcessTest, WhatIsNoSocketIsLeftAlone) {
+  const std::string path = folder_ + "/notes";
+  std::ofstream(path) << "x";
+  EXPECT_THAT(Listen(path, true), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                           AllOf(HasSubstr(path), HasSubstr("is no socket"))));
+  EXPECT_EQ(std::filesystem::file_size(path), 1);
+  const std::string link = folder_ + "/link";
+  std::filesystem::create_symlink(path, link);
+  EXPECT_THAT(Listen(link, true), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
 TEST_F(ProcessTest, APathThatDoesNotFitIsRefused) {
   EXPECT_THAT(Listen(folder_ + "/" + std::string(200, 's'), false),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("longer")));
