@@ -495,6 +495,18 @@ TEST(CudaDeviceTest, MemoryIsWorkedOutBefore) {
   EXPECT_THAT(calls, Not(Contains("cuMemAlloc_v2 6000000")));
 }
 
+TEST(CudaDeviceTest, WithoutACacheNothingIsFlushed) {
+  const auto calls = InProcess("l2_bytes 0", [] {
+    Bench bench;
+    EXPECT_OK(bench.device->Flush());
+    EXPECT_OK(bench.Launch(bench.Load("add BLOCK=1")));
+    const auto outcome = bench.device->Finish(Ignore);
+    ASSERT_OK(outcome);
+    EXPECT_EQ(outcome->samples_ns.size(), 1);
+  });
+  EXPECT_THAT(calls, Not(Contains(HasSubstr("cuMemset"))));
+}
+
 TEST(CudaDeviceTest, NvmlTellsOfDisturbance) {
   // The third takes a third longer: too little without the other process, enough with it.
   InProcess(
