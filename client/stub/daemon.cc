@@ -41,12 +41,11 @@ Status Converse(Connection& connection, const std::string& method, const std::st
 }
 
 StatusOr<HelloResponse> SayHello(Connection& connection, const std::string& client_name,
-                                 const Patience& patience) {
+                                 const Patience& patience, bool& may_repeat) {
   HelloRequest request;
   request.wire_version = kWireVersion;
   request.client = client_name;
   std::optional<HelloResponse> response;
-  bool may_repeat = false;
   Status status = Converse(
       connection, Method("Hello"), Encode(request), patience.AtMost(kHelloLimit),
       [&](const std::string& message) {
@@ -85,28 +84,37 @@ class Daemon::State {
     }
     if (link_ != nullptr && link_->connection->is_usable()) return link_;
     link_ = nullptr;
-    StatusOr<std::shared_ptr<Link>> link = Open(options, options.places, patience);
+    StatusOr<std::shared_ptr<Link>> link = OpenAny(options, options.places, patience);
     if (link.ok() && !(*link)->hello.redirect_socket.empty()) {
       // Another daemon owns the cache that this one was to serve.
       Places there = options.places;
       there.given_socket = (*link)->hello.redirect_socket;
       there.why_none_starts = "the cache's lock says that one is there";
-      link = Open(options, there, patience);
+      link = OpenAny(options, there, patience);
     }
     if (link.ok()) link_ = *link;
     return link;
   }
 
  private:
+  // A daemon that ended before it read our greeting may have a successor, or get one from us.
+  static StatusOr<std::shared_ptr<Link>> OpenAny(const Options& options, const Places& places,
+                                                 const Patience& patience) {
+    bool may_repeat = false;
+    StatusOr<std::shared_ptr<Link>> link = Open(options, places, patience, may_repeat);
+    return may_repeat ? Open(options, places, patience, may_repeat) : link;
+  }
+
   static StatusOr<std::shared_ptr<Link>> Open(const Options& options, const Places& places,
-                                              const Patience& patience) {
+                                              const Patience& patience, bool& may_repeat) {
     StatusOr<Reached> reached = Reach(places, patience);
     if (!reached.ok()) return reached.status();
     for (const std::string& warning : reached->warnings) options.warn(warning);
     auto link = std::make_shared<Link>();
     link->socket = reached->path;
     link->connection = Connection::Open(std::move(reached->socket));
-    StatusOr<HelloResponse> hello = SayHello(*link->connection, options.client_name, patience);
+    StatusOr<HelloResponse> hello =
+        SayHello(*link->connection, options.client_name, patience, may_repeat);
     if (!hello.ok()) {
       return Status(hello.status().code(), link->socket + ": " + hello.status().message(),
                     hello.status().detail());

@@ -2,7 +2,11 @@
 #include "client/stub/daemon.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -112,6 +116,37 @@ TEST(Daemon, RepeatsACallThatTheConnectionLost) {
   EXPECT_EQ(hellos, 2);
   restarter.join();
   std::filesystem::remove(name);
+}
+
+TEST(Daemon, GreetsTheSuccessorOfOneThatEndedUnheard) {
+  std::atomic<int> hellos = 0;
+  FakeDaemon second;
+  Greet(second, hellos);
+  // One that lets clients connect, but ends before it reads a byte.
+  const std::string path = second.socket() + ".stopped";
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof(address.sun_path));
+  memcpy(address.sun_path, path.data(), path.size());
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listener, 8), 0);
+  const std::string name = second.socket() + ".unheard";
+  std::filesystem::create_symlink(path, name);
+  std::thread successor([&] {
+    // In its queue stands whoever connected; closing it resets them.
+    pollfd queue = {listener, POLLIN, 0};
+    EXPECT_EQ(poll(&queue, 1, 20000), 1);
+    std::filesystem::remove(name);
+    std::filesystem::create_symlink(second.socket(), name);
+    close(listener);
+  });
+  Daemon daemon(OptionsFor(name));
+  EXPECT_EQ(KeyOf(daemon, "x"), "x");
+  EXPECT_EQ(hellos, 1);
+  successor.join();
+  std::filesystem::remove(name);
+  std::filesystem::remove(path);
 }
 
 TEST(Daemon, ErrorsOfTheDaemonAreNotRepeated) {
