@@ -56,6 +56,7 @@ absl::StatusOr<Daemon> Daemon::Connect(const std::string& socket) {
   stub::Places places = stub::Places::FromEnvironment(socket, "");
   // A tool that looks must not change what there is to see.
   places.why_none_starts = "phobosctl starts none";
+  places.environment = {};  // PHOBOS_AUTOSTART is not its
   StatusOr<stub::Reached> reached = stub::Reach(places, {});
   if (!reached.ok()) {
     return absl::Status(static_cast<absl::StatusCode>(reached.status().code()),

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <utility>
 
@@ -23,6 +24,16 @@ ClientOptions WithDefaults(ClientOptions options) {
   return options;
 }
 
+// The value of PHOBOS_THREADS; null: it is not set.
+Status CheckThreads(const char* wish) {
+  if (wish == nullptr || *wish == '\0') return Status();
+  const bool is_whole = wish[strspn(wish, "0123456789")] == '\0';
+  if (is_whole && strtol(wish, nullptr, 10) >= 1) return Status();
+  return Status(Code::kInvalidArgument, "'" + std::string(wish) +
+                                            "' is no number of threads (PHOBOS_THREADS); write a "
+                                            "whole number of at least 1");
+}
+
 }  // namespace
 
 std::shared_ptr<Client> Client::Open(ClientOptions options) {
@@ -35,6 +46,9 @@ Client::Client(ClientOptions options)
   daemon.places = stub::Places::FromEnvironment(options_.socket, options_.daemon);
   if (!options_.autostart && daemon.places.why_none_starts.empty()) {
     daemon.places.why_none_starts = "this program's options keep it from starting one";
+  }
+  if (options_.threads == 0 && daemon.places.environment.ok()) {
+    daemon.places.environment = CheckThreads(getenv("PHOBOS_THREADS"));
   }
   daemon.client_name = options_.client_name;
   daemon.warn = [this](const std::string& text) { Warn(text); };
@@ -104,7 +118,8 @@ StatusOr<bool> Client::IsCaptured(const std::string& device_uuid, void* stream) 
 
 StatusOr<int> Client::Threads(const std::string& device_uuid) {
   if (options_.threads > 0) return options_.threads;
-  if (getenv("PHOBOS_THREADS") != nullptr) return launch::DefaultThreads();
+  const char* wish = getenv("PHOBOS_THREADS");
+  if (wish != nullptr && *wish != '\0') return launch::DefaultThreads();
   const StatusOr<std::shared_ptr<const stub::Link>> link = Hello();
   if (!link.ok()) return link.status();
   for (const Device& device : (*link)->hello.devices) {

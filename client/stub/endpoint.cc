@@ -206,8 +206,13 @@ Places Places::FromEnvironment(const std::string& socket, const std::string& dae
   // Another user's runtime folder, as after sudo, is not for our sockets.
   const std::string runtime = Environment("XDG_RUNTIME_DIR");
   if (IsOwnFolder(runtime, places.uid)) places.runtime_folder = runtime;
-  if (Environment("PHOBOS_AUTOSTART") == "0") {
+  const std::string autostart = Environment("PHOBOS_AUTOSTART");
+  if (autostart == "0") {
     places.why_none_starts = "PHOBOS_AUTOSTART=0 keeps this program from starting one";
+  } else if (!autostart.empty() && autostart != "1") {
+    places.environment = Status(
+        Code::kInvalidArgument,
+        "'" + autostart + "' is no value of PHOBOS_AUTOSTART; write 0 (start no daemon) or 1");
   }
   const std::string named = daemon.empty() ? Environment("PHOBOS_DAEMON") : daemon;
   const std::vector<std::string> candidates =
@@ -222,6 +227,7 @@ Places Places::FromEnvironment(const std::string& socket, const std::string& dae
 }
 
 StatusOr<Reached> Reach(const Places& places, const Patience& patience) {
+  if (!places.environment.ok()) return places.environment;
   if (!places.given_socket.empty()) return ReachOrStart(places, places.given_socket, patience);
   std::string warning;
   StatusOr<std::optional<Reached>> system = ReachSystem(places, warning);

@@ -32,6 +32,8 @@ struct Places {
   std::string looked_in;
   // Why no daemon may be started, as the end of "... , and"; empty: one may be.
   std::string why_none_starts;
+  // Not OK: a variable of the environment has a value that means nothing, which Reach gives.
+  Status environment;
 
   // `socket`, `daemon`: what the caller wishes; empty: by the environment and, for the daemon, next
   // to this library (../bin or its own folder), then $PATH.
@@ -48,9 +50,9 @@ struct Reached {
 // Connects to, in this order: the given socket; the system daemon's, if its file exists; the user's
 // own, in the runtime folder or in <temporary folder>/phobos-UID. Where nobody listens at the given
 // or the user's own one, a private daemon is started there, once for all that ask at the same time.
-// PermissionDenied names the group that may; FailedPrecondition: the folder in the temporary folder
-// is not this user's alone; Unavailable: no daemon, and why none was started; Cancelled by
-// patience.
+// InvalidArgument: places.environment. PermissionDenied names the group that may;
+// FailedPrecondition: the folder in the temporary folder is not this user's alone; Unavailable: no
+// daemon, and why none was started; Cancelled by patience.
 StatusOr<Reached> Reach(const Places& places, const Patience& patience);
 
 }  // namespace phobos::stub

@@ -699,5 +699,23 @@ TEST(PlanSource, RefusesTextThatIsNone) {
       Code::kInvalidArgument);
 }
 
+TEST_F(KernelTest, ANumberOfThreadsThatIsNoneIsSaid) {
+  for (const char* value : {"bogus", "-1", "0", "1e3", "3abc", " 3", "0x4"}) {
+    setenv("PHOBOS_THREADS", value, 1);
+    const auto hello = Client::Open(options_)->Hello();
+    ASSERT_FALSE(hello.ok()) << value;
+    EXPECT_EQ(hello.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(hello.status().message().find("PHOBOS_THREADS"), std::string::npos);
+  }
+  for (const char* value : {"", "1", "12"}) {
+    setenv("PHOBOS_THREADS", value, 1);
+    EXPECT_TRUE(Client::Open(options_)->Hello().ok()) << value;
+  }
+  setenv("PHOBOS_THREADS", "bogus", 1);
+  options_.threads = 2;  // it is not looked at
+  EXPECT_TRUE(Client::Open(options_)->Hello().ok());
+  unsetenv("PHOBOS_THREADS");
+}
+
 }  // namespace
 }  // namespace phobos

@@ -266,6 +266,22 @@ TEST(Places, ReadsTheEnvironment) {
   if (geteuid() != 0) {
     EXPECT_EQ(places.runtime_folder, "");  // /proc is root's
   }
+  EXPECT_TRUE(places.environment.ok());
+  for (const char* value : {"no", "false", "off", "bogus", "00", " 0"}) {
+    setenv("PHOBOS_AUTOSTART", value, 1);
+    const auto reached = stub::Reach(Places::FromEnvironment("", ""), {});
+    ASSERT_FALSE(reached.ok());
+    EXPECT_EQ(reached.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(reached.status().message().find("'" + std::string(value) + "' is no value of PHO"),
+              std::string::npos)
+        << reached.status().message();
+  }
+  for (const char* value : {"", "1"}) {
+    setenv("PHOBOS_AUTOSTART", value, 1);
+    places = Places::FromEnvironment("", "");
+    EXPECT_TRUE(places.environment.ok());
+    EXPECT_EQ(places.why_none_starts, "");
+  }
   unsetenv("PHOBOS_AUTOSTART");
   places = Places::FromEnvironment("/given/s", "/bin/false");
   EXPECT_EQ(places.given_socket, "/given/s");
