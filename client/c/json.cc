@@ -18,7 +18,7 @@ namespace {
 void Quote(std::string_view text, std::string& out) {
   constexpr char kHex[] = "0123456789abcdef";
   out += '"';
-  for (const char c : text) {
+  for (const char c : Utf8Of(text)) {  // a path need be none
     const auto byte = static_cast<uint8_t>(c);
     if (c == '"' || c == '\\') {
       out += '\\';

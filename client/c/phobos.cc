@@ -20,6 +20,7 @@
 #include "client/cpp/gpu/gpu.h"
 #include "client/cpp/plan/plan.h"
 #include "client/cpp/plan_source.h"
+#include "client/cpp/text.h"
 #include "client/cpp/tune/tune.h"
 #include "client/stub/wire/codec.h"
 #include "client/stub/wire/words.h"
@@ -52,6 +53,9 @@ struct phobos_expected {
 
 namespace {
 
+// As much as the wire carries (client/stub/stream.cc).
+constexpr size_t kLongestResult = 32 << 20;
+
 using phobos::Code;
 using phobos::ErrorDetail;
 using phobos::Status;
@@ -69,10 +73,11 @@ phobos_code Fail(const Status& status, phobos_error** error) {
   const ErrorDetail& detail = status.detail() == nullptr ? none : *status.detail();
   owned->code = static_cast<phobos_code>(status.code());
   owned->reason_text = phobos::stub::Word(detail.reason);
-  owned->message_text = status.message();
-  owned->kernel_text = detail.kernel;
-  owned->key_text = detail.key;
-  owned->remedy_text = detail.remedy;
+  // Paths and names of the caller's, which need not be UTF-8, stand in some of them.
+  owned->message_text = phobos::Utf8Of(status.message());
+  owned->kernel_text = phobos::Utf8Of(detail.kernel);
+  owned->key_text = phobos::Utf8Of(detail.key);
+  owned->remedy_text = phobos::Utf8Of(detail.remedy);
   owned->variants_text = phobos::json::Variants(detail.variants);
   owned->reason = owned->reason_text.c_str();
   owned->message = owned->message_text.c_str();
@@ -110,9 +115,18 @@ Struct ReadStruct(const Struct* theirs) {
   return ours;
 }
 
-std::vector<int64_t> Extents(const int64_t* extents, int32_t count) {
-  return extents == nullptr ? std::vector<int64_t>()
-                            : std::vector<int64_t>(extents, extents + std::max(0, count));
+// Looked at before an array is.
+Status CheckCount(const char* what, int32_t count) {
+  if (count >= 0 && count <= PHOBOS_MOST_PARAMETERS) return Status();
+  return Status(Code::kInvalidArgument, std::string(what) + " is " + std::to_string(count) +
+                                            "; it must be 0 to " +
+                                            std::to_string(PHOBOS_MOST_PARAMETERS));
+}
+
+// REQUIRES: CheckCount(count) is OK.
+template <typename T>
+std::vector<T> Values(const T* values, int32_t count) {
+  return values == nullptr ? std::vector<T>() : std::vector<T>(values, values + count);
 }
 
 std::optional<double> OptionalOf(const double* value) {
@@ -121,7 +135,8 @@ std::optional<double> OptionalOf(const double* value) {
 
 // What a callback that failed said, or that it said nothing.
 Status Failure(const phobos_sink& sink, const char* who) {
-  return Status(Code::kUnknown, sink.message.empty() ? std::string(who) + " failed" : sink.message);
+  if (sink.message.empty()) return Status(Code::kUnknown, std::string(who) + " failed");
+  return Status(Code::kUnknown, phobos::Utf8Of(sink.message));  // it goes to the daemon
 }
 
 phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
@@ -173,12 +188,12 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
   return callbacks;
 }
 
-phobos::TuneRequest RequestOf(const phobos_tune_request& theirs) {
+StatusOr<phobos::TuneRequest> RequestOf(const phobos_tune_request& theirs) {
+  if (Status status = CheckCount("extent_count", theirs.extent_count); !status.ok()) return status;
+  if (Status status = CheckCount("value_count", theirs.value_count); !status.ok()) return status;
   phobos::TuneRequest request;
-  request.extents = Extents(theirs.extents, theirs.extent_count);
-  if (theirs.values != nullptr) {
-    request.values.assign(theirs.values, theirs.values + std::max(0, theirs.value_count));
-  }
+  request.extents = Values(theirs.extents, theirs.extent_count);
+  request.values = Values(theirs.values, theirs.value_count);
   request.options.rtol = OptionalOf(theirs.rtol);
   request.options.atol = OptionalOf(theirs.atol);
   request.options.flush_l2 = theirs.no_flush_l2 == 0;
@@ -242,7 +257,7 @@ phobos_code phobos_client_open(const phobos_client_options* options, phobos_clie
   }
   if (theirs.warn != nullptr) {
     ours.warn = [user, function = theirs.warn](const std::string& text) {
-      function(user, text.c_str());
+      function(user, phobos::Utf8Of(text).c_str());
     };
   }
   *client = new phobos_client{phobos::Client::Open(std::move(ours))};
@@ -297,8 +312,11 @@ phobos_code phobos_kernel_open(phobos_client* client, const char* source, size_t
     return Missing("client, source, kernel_name or kernel", error);
   }
   phobos::KernelSource ours;
-  ours.text.assign(source, source_bytes);
   ours.file_name = file_name == nullptr ? "kernel.py" : file_name;
+  if (source_bytes > phobos::kLongestSource) {  // before it is copied
+    return Fail(phobos::SourceTooLong(ours.file_name, source_bytes), error);
+  }
+  ours.text.assign(source, source_bytes);
   ours.kernel = kernel_name;
   ours.device_uuid = TextOf(device_uuid);
   StatusOr<std::shared_ptr<phobos::PlanSource>> plans =
@@ -385,7 +403,9 @@ phobos_code phobos_kernel_tune(phobos_kernel* kernel, const phobos_tune_request*
   if (kernel == nullptr || theirs.grid == nullptr || theirs.reference == nullptr) {
     return Missing("kernel, grid or reference", error);
   }
-  StatusOr<phobos::Tuned> tuned = kernel->plans->Tune(RequestOf(theirs));
+  const StatusOr<phobos::TuneRequest> ours = RequestOf(theirs);
+  if (!ours.ok()) return Fail(ours.status(), error);
+  StatusOr<phobos::Tuned> tuned = kernel->plans->Tune(*ours);
   if (!tuned.ok()) return Fail(tuned.status(), error);
   if (plan != nullptr) *plan = NewPlan(tuned->plan);
   if (result != nullptr) *result = NewResult(std::move(tuned->result), tuned->cached);
@@ -399,9 +419,9 @@ phobos_code phobos_kernel_warm(phobos_kernel* kernel, const phobos_tune_request*
   if (kernel == nullptr || theirs.grid == nullptr || theirs.reference == nullptr) {
     return Missing("kernel, grid or reference", error);
   }
-  if (Status status = kernel->plans->Warm(RequestOf(theirs)); !status.ok()) {
-    return Fail(status, error);
-  }
+  const StatusOr<phobos::TuneRequest> ours = RequestOf(theirs);
+  if (!ours.ok()) return Fail(ours.status(), error);
+  if (Status status = kernel->plans->Warm(*ours); !status.ok()) return Fail(status, error);
   return PHOBOS_OK;
 }
 
@@ -414,13 +434,18 @@ phobos_code phobos_kernel_prepare(phobos_kernel* kernel, const int64_t* extents,
   Clear(result);
   if (kernel == nullptr || plan == nullptr) return Missing("kernel or plan", error);
   const phobos_tune_request theirs = ReadStruct(reference);
+  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
+    return Fail(status, error);
+  }
   std::optional<phobos::TuneRequest> request;
   if (theirs.reference != nullptr) {
     if (theirs.grid == nullptr) return Missing("grid", error);
-    request = RequestOf(theirs);
+    StatusOr<phobos::TuneRequest> ours = RequestOf(theirs);
+    if (!ours.ok()) return Fail(ours.status(), error);
+    request = *std::move(ours);
   }
   StatusOr<phobos::Prepared> prepared =
-      kernel->plans->Prepare(Extents(extents, extent_count), TextOf(policy),
+      kernel->plans->Prepare(Values(extents, extent_count), TextOf(policy),
                              request.has_value() ? &*request : nullptr, theirs.stream);
   if (!prepared.ok()) return Fail(prepared.status(), error);
   *plan = NewPlan(std::move(prepared->plan));
@@ -435,7 +460,10 @@ phobos_code phobos_kernel_find(phobos_kernel* kernel, const int64_t* extents, in
   Clear(error);
   Clear(plan);
   if (kernel == nullptr || plan == nullptr) return Missing("kernel or plan", error);
-  return Give(kernel->plans->Find(Extents(extents, extent_count)), plan, error);
+  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
+    return Fail(status, error);
+  }
+  return Give(kernel->plans->Find(Values(extents, extent_count)), plan, error);
 }
 
 phobos_code phobos_kernel_variant(phobos_kernel* kernel, const int64_t* extents,
@@ -444,7 +472,10 @@ phobos_code phobos_kernel_variant(phobos_kernel* kernel, const int64_t* extents,
   Clear(error);
   Clear(plan);
   if (kernel == nullptr || plan == nullptr) return Missing("kernel or plan", error);
-  return Give(kernel->plans->Variant(Extents(extents, extent_count), variant), plan, error);
+  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
+    return Fail(status, error);
+  }
+  return Give(kernel->plans->Variant(Values(extents, extent_count), variant), plan, error);
 }
 
 phobos_code phobos_kernel_result(phobos_kernel* kernel, const int64_t* extents,
@@ -453,8 +484,11 @@ phobos_code phobos_kernel_result(phobos_kernel* kernel, const int64_t* extents,
   Clear(error);
   Clear(result);
   if (kernel == nullptr || result == nullptr) return Missing("kernel or result", error);
+  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
+    return Fail(status, error);
+  }
   StatusOr<std::optional<phobos::Result>> found =
-      kernel->plans->CurrentResult(Extents(extents, extent_count));
+      kernel->plans->CurrentResult(Values(extents, extent_count));
   if (!found.ok()) return Fail(found.status(), error);
   if (!found->has_value()) return PHOBOS_MISS;
   *result = NewResult(**std::move(found), /*cached=*/true);
@@ -465,6 +499,11 @@ phobos_code phobos_kernel_adopt(phobos_kernel* kernel, const uint8_t* bytes, siz
                                 phobos_error** error) {
   Clear(error);
   if (kernel == nullptr || bytes == nullptr) return Missing("kernel or bytes", error);
+  if (size > kLongestResult) {
+    return Fail(Status(Code::kInvalidArgument,
+                       "a Result has no " + std::to_string(size) + " bytes; 32 MiB at most"),
+                error);
+  }
   const StatusOr<phobos::Result> result =
       phobos::stub::Decode<phobos::Result>({reinterpret_cast<const char*>(bytes), size});
   if (!result.ok()) {

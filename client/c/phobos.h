@@ -13,7 +13,8 @@
 //    after its type; each of those takes NULL. Handles may be freed in any order: each keeps alive
 //    what it needs of the others.
 // 3. Texts are UTF-8. A char* that is given out is freed by phobos_text_free; a const char* belongs
-//    to the object it came from. Texts passed in are copied.
+//    to the object it came from. Texts passed in are copied; what an error repeats of one that is
+//    no UTF-8 is escaped, "\xff".
 // 4. Every call may be made from any thread, at the same time, also on the same handle; a handle is
 //    freed when no other thread uses it. Callbacks run on the calling thread, inside the call, and
 //    must not throw or longjmp.
@@ -35,6 +36,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+// Counts of extents and of values are 0 to this, else PHOBOS_INVALID_ARGUMENT; the arrays hold as
+// many.
+#define PHOBOS_MOST_PARAMETERS 4096
 
 // The release, "1.0.0". Static.
 const char* phobos_version(void);
@@ -122,8 +127,8 @@ phobos_code phobos_card_uuid(phobos_client* client, int32_t ordinal, char** uuid
 // One kernel of a source text, on one device.
 typedef struct phobos_kernel phobos_kernel;
 
-// source: the whole file's text. device_uuid: a GPU, "GPU-..." as nvidia-smi shows it; NULL: the
-// host chip. Asks nobody: an error in the text shows at the first call below.
+// source: the whole file's text, 1 MiB at most. device_uuid: a GPU, "GPU-..." as nvidia-smi shows
+// it; NULL: the host chip. Asks nobody: an error in the text shows at the first call below.
 phobos_code phobos_kernel_open(phobos_client* client, const char* source, size_t source_bytes,
                                const char* file_name, const char* kernel_name,
                                const char* device_uuid, phobos_kernel** kernel,

@@ -18,7 +18,6 @@ namespace phobos {
 namespace {
 
 constexpr char kHostDevice[] = "host";
-constexpr size_t kLongestSource = 1 << 20;
 // While a key is a miss it is looked up at most this often.
 constexpr int64_t kMissNs = 1000000000;
 // Plans kept for sets of extents; more are made anew, from what is loaded.
@@ -149,13 +148,14 @@ StatusOr<Policy> ParsePolicy(std::string_view text) {
 StatusOr<std::shared_ptr<PlanSource>> PlanSource::Open(std::shared_ptr<Client> client,
                                                        KernelSource source) {
   if (source.text.size() > kLongestSource) {
-    return Status(Code::kInvalidArgument, source.file_name + " has " +
-                                              std::to_string(source.text.size()) +
-                                              " bytes; at most 1 MiB is read");
+    return SourceTooLong(source.file_name, source.text.size());
   }
-  for (const std::string* text : {&source.text, &source.file_name, &source.kernel}) {
-    if (IsUtf8(*text)) continue;
+  if (!IsUtf8(source.text)) {
     return Status(Code::kInvalidArgument, source.file_name + " is not UTF-8 text");
+  }
+  for (const std::string* name : {&source.file_name, &source.kernel, &source.device_uuid}) {
+    if (IsUtf8(*name)) continue;
+    return Status(Code::kInvalidArgument, "the name '" + *name + "' is not UTF-8 text");
   }
   return std::shared_ptr<PlanSource>(
       new PlanSource(std::move(client), WithDefaults(std::move(source))));

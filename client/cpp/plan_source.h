@@ -32,6 +32,15 @@ struct KernelSource {
   std::string device_uuid;  // "GPU-...", as nvidia-smi shows it; empty: the host chip
 };
 
+// The longest text that is read.
+constexpr size_t kLongestSource = 1 << 20;
+
+// The error for a longer one.
+inline Status SourceTooLong(const std::string& file_name, size_t bytes) {
+  return Status(Code::kInvalidArgument,
+                file_name + " has " + std::to_string(bytes) + " bytes; at most 1 MiB is read");
+}
+
 // What a launch does where no winner is known: PHOBOS_TUNE.
 enum class Policy { kAuto, kFrozen, kOff };
 
@@ -65,7 +74,7 @@ struct Prepared {
 
 class PlanSource {
  public:
-  // Asks nobody yet. InvalidArgument: the text is not UTF-8 or over 1 MiB.
+  // Asks nobody yet. InvalidArgument: the text or a name is not UTF-8, or the text over 1 MiB.
   static StatusOr<std::shared_ptr<PlanSource>> Open(std::shared_ptr<Client> client,
                                                     KernelSource source);
   ~PlanSource();

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -46,6 +47,21 @@ int Following(uint8_t first, uint32_t& bits, uint32_t& least) {
     return 3;
   }
   return -1;
+}
+
+// Bytes of the character that a text begins with; 0: it begins with none.
+size_t FirstCharacter(std::string_view text) {
+  uint32_t bits = 0, least = 0;
+  const int following = Following(static_cast<uint8_t>(text[0]), bits, least);
+  if (following < 0 || text.size() <= static_cast<size_t>(following)) return 0;
+  const auto end = static_cast<size_t>(following) + 1;
+  for (size_t i = 1; i < end; ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    if (byte >> 6 != 2) return 0;
+    bits = bits << 6 | (byte & 0x3f);
+  }
+  const bool is_surrogate = bits >= 0xd800 && bits <= 0xdfff;
+  return bits < least || bits > 0x10ffff || is_surrogate ? 0 : end;
 }
 
 }  // namespace
@@ -105,20 +121,30 @@ std::vector<std::string> LeftOutLines(const Result& result) {
 }
 
 bool IsUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    uint32_t bits = 0, least = 0;
-    const int following = Following(static_cast<uint8_t>(text[i]), bits, least);
-    if (following < 0 || text.size() - i <= static_cast<size_t>(following)) return false;
-    ++i;
-    for (int k = 0; k < following; ++k, ++i) {
-      const auto byte = static_cast<uint8_t>(text[i]);
-      if (byte >> 6 != 2) return false;
-      bits = bits << 6 | (byte & 0x3f);
-    }
-    const bool is_surrogate = bits >= 0xd800 && bits <= 0xdfff;
-    if (bits < least || bits > 0x10ffff || is_surrogate) return false;
+  while (!text.empty()) {
+    const size_t bytes = FirstCharacter(text);
+    if (bytes == 0) return false;
+    text.remove_prefix(bytes);
   }
   return true;
+}
+
+std::string Utf8Of(std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string whole;
+  while (!text.empty()) {
+    const size_t bytes = FirstCharacter(text);
+    if (bytes == 0) {
+      const auto byte = static_cast<uint8_t>(text[0]);
+      whole += "\\x";
+      whole += kHex[byte >> 4];
+      whole += kHex[byte & 15];
+    } else {
+      whole += text.substr(0, bytes);
+    }
+    text.remove_prefix(std::max<size_t>(bytes, 1));
+  }
+  return whole;
 }
 
 }  // namespace phobos

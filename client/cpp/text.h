@@ -24,6 +24,9 @@ std::vector<std::string> LeftOutLines(const Result& result);
 
 bool IsUtf8(std::string_view text);
 
+// The text with each byte that is no UTF-8 written as four characters, "\xff".
+std::string Utf8Of(std::string_view text);
+
 }  // namespace phobos
 
 #endif  // PHOBOS_CLIENT_CPP_TEXT_H_

@@ -261,6 +261,62 @@ static void NullsAreErrors(phobos_client* client, phobos_kernel* kernel) {
   phobos_result_free(NULL);
 }
 
+static void ExpectRefused(phobos_code code, phobos_error* error, const char* part) {
+  EXPECT(code == PHOBOS_INVALID_ARGUMENT && error != NULL);
+  if (error == NULL) return;
+  EXPECT(strstr(error->message, part) != NULL);
+  phobos_error_free(error);
+}
+
+// Nothing is read of what a size or a count that cannot be says is there.
+static void ImpossibleSizesAreErrors(phobos_client* client, phobos_kernel* kernel) {
+  static const size_t kSizes[] = {((size_t)1 << 20) + 1, (size_t)1 << 63, SIZE_MAX};
+  static const int32_t kCounts[] = {-1, INT32_MIN, PHOBOS_MOST_PARAMETERS + 1, INT32_MAX};
+  phobos_error* error = NULL;
+  for (size_t i = 0; i < sizeof(kSizes) / sizeof(kSizes[0]); ++i) {
+    phobos_kernel* opened = NULL;
+    const phobos_code code =
+        phobos_kernel_open(client, "", kSizes[i], "a.py", "a", NULL, &opened, &error);
+    EXPECT(opened == NULL);
+    ExpectRefused(code, error, "1 MiB");
+  }
+  ExpectRefused(phobos_kernel_adopt(kernel, (const uint8_t*)"", SIZE_MAX, &error), error, "32 MiB");
+  const int64_t extents[1] = {kN};
+  const uint64_t values[3] = {0};
+  Calls calls;
+  for (size_t i = 0; i < sizeof(kCounts) / sizeof(kCounts[0]); ++i) {
+    const int32_t count = kCounts[i];
+    phobos_plan* plan = NULL;
+    phobos_result* result = NULL;
+    const char* const what = "extent_count";
+    ExpectRefused(phobos_kernel_find(kernel, extents, count, &plan, &error), error, what);
+    ExpectRefused(phobos_kernel_variant(kernel, extents, count, 0, &plan, &error), error, what);
+    ExpectRefused(phobos_kernel_result(kernel, extents, count, &result, &error), error, what);
+    ExpectRefused(phobos_kernel_prepare(kernel, extents, count, NULL, NULL, &plan, &result, &error),
+                  error, what);
+    phobos_tune_request request = RequestFor(&calls, extents, values);
+    request.extent_count = count;
+    ExpectRefused(phobos_kernel_tune(kernel, &request, &result, &plan, &error), error, what);
+    request = RequestFor(&calls, extents, values);
+    request.value_count = count;
+    ExpectRefused(phobos_kernel_warm(kernel, &request, &error), error, "value_count");
+  }
+}
+
+// What an error repeats of a text that is no UTF-8 is escaped.
+static void ErrorsAreUtf8(phobos_client* client, phobos_kernel* kernel) {
+  phobos_error* error = NULL;
+  phobos_kernel* opened = NULL;
+  phobos_plan* plan = NULL;
+  const int64_t extents[1] = {kN};
+  phobos_code code = phobos_kernel_open(client, "", 0, "a\xff.py", "a", NULL, &opened, &error);
+  ExpectRefused(code, error, "a\\xff.py");
+  code = phobos_kernel_open(client, "", 0, NULL, "a", "GPU-\xfe", &opened, &error);
+  ExpectRefused(code, error, "GPU-\\xfe");
+  code = phobos_kernel_prepare(kernel, extents, 1, "o\xc3", NULL, &plan, NULL, &error);
+  ExpectRefused(code, error, "o\\xc3");
+}
+
 int UsePhobos(const char* socket, const char* source) {
   EXPECT(strlen(phobos_version()) > 0);
   Calls calls;
@@ -287,6 +343,8 @@ int UsePhobos(const char* socket, const char* source) {
   ExpectText(json,
              "{\"name\":\"x\",\"dtype\":\"f32\",\"is_tensor\":true,\"dims\":[{\"extent\":\"N\"");
   NullsAreErrors(client, kernel);
+  ImpossibleSizesAreErrors(client, kernel);
+  ErrorsAreUtf8(client, kernel);
   phobos_client_free(client);  // the kernel keeps what it needs
 
   const int64_t extents[1] = {kN};

@@ -38,7 +38,13 @@ TEST(IsUtf8, AcceptsTextAndNothingElse) {
   for (const char* text : {"\xff", "\xc3", "\xc3(", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
                            "\xe2\x82", "\x80"}) {
     EXPECT_FALSE(IsUtf8(text));
+    EXPECT_TRUE(IsUtf8(Utf8Of(text)));
   }
+}
+
+TEST(Utf8Of, EscapesWhatIsNone) {
+  EXPECT_EQ(Utf8Of("pl\xc3\xbc"), "pl\xc3\xbc");
+  EXPECT_EQ(Utf8Of("a\xff\xc3(\xe2\x82"), "a\\xff\\xc3(\\xe2\\x82");
 }
 
 }  // namespace
