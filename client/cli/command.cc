@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "client/cpp/text.h"
 
 namespace phobos::cli {
 namespace {
@@ -153,6 +154,11 @@ absl::Status SetFlag(const Flag& flag, const std::string& value, Command& comman
     return absl::InvalidArgumentError(absl::StrCat("--", flag.name,
                                                    ": the value is empty; write --", flag.name, "=",
                                                    flag.argument, ", or leave the flag out"));
+  }
+  // What the daemon is asked for is text; a path is not.
+  if (flag.verb != Verb::kHelp && !IsUtf8(value)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag.name, ": '", Utf8Of(value), "' is not UTF-8 text"));
   }
   const absl::Status status = flag.set(value, command);
   if (status.ok()) return status;

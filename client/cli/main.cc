@@ -16,6 +16,7 @@
 #include "client/cli/command.h"
 #include "client/cli/daemon.h"
 #include "client/cli/report.h"
+#include "client/cpp/text.h"
 #include "proto/phobos/tuner/v1/cache.pb.h"
 
 namespace phobos::cli {
@@ -71,15 +72,19 @@ absl::StatusOr<std::string> Answer(const Command& command) {
   }
 }
 
+void Say(const absl::Status& status) {
+  std::fprintf(stderr, "phobosctl: %s\n", Utf8Of(std::string(status.message())).c_str());
+}
+
 int Run(int argc, const char* const* argv) {
   const absl::StatusOr<Command> command = Parse(argc, argv);
   if (!command.ok()) {
-    std::fprintf(stderr, "phobosctl: %s\n", std::string(command.status().message()).c_str());
+    Say(command.status());
     return 2;
   }
   const absl::StatusOr<std::string> answer = Answer(*command);
   if (!answer.ok()) {
-    std::fprintf(stderr, "phobosctl: %s\n", std::string(answer.status().message()).c_str());
+    Say(answer.status());
     return 1;
   }
   std::fwrite(answer->data(), 1, answer->size(), stdout);

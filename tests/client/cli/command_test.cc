@@ -92,6 +92,15 @@ TEST(Parse, AnEmptyValueIsRefusedForEveryFlagThatTakesOne) {
   }
 }
 
+TEST(Parse, WhatIsNoUtf8IsRefused) {
+  for (const char* flag : {"--kernel", "--chip", "--card", "--key", "--source"}) {
+    ExpectError({"results", "list", flag, "\xff\xfe"},
+                std::string(flag) + ": '\\xff\\xfe' is not UTF-8 text");
+  }
+  const char* path[] = {"phobosctl", "status", "--socket=/\xff"};  // which need be none
+  EXPECT_TRUE(Parse(3, path).ok());
+}
+
 TEST(Parse, AFlagOfAnotherCommandIsRefused) {
   for (const char* flag : {"--kernel=add", "--key=N=1", "--chip=c", "--card=c", "--source=abcd",
                            "--stale", "--limit=1"}) {
