@@ -38,7 +38,8 @@ def on_tune(callback):
     """Calls callback(result) after every tune of this process (not for stored Results), in the
     thread that asked for the tune.
 
-    Gives a function that ends this.
+    Gives a function that ends this. An exception of the callback is warned of with its traceback
+    (PhobosWarning): the tune has been made, and its caller gets the Result.
     """
     if not callable(callback):
         raise argument_error(
@@ -533,7 +534,17 @@ class Kernel:
         self._tell_notes()
         if result is not None and not result.cached:
             for listener in list(_listeners):
-                listener(result)
+                try:
+                    listener(result)
+                except Exception:
+                    self._warn_of_listener()
+
+    def _warn_of_listener(self):
+        import traceback
+        import warnings
+
+        text = f"{self.__name__}: a function given to ph.on_tune raised:\n{traceback.format_exc()}"
+        warnings.warn(text.rstrip(), PhobosWarning, stacklevel=_levels_to_user())
 
     def _tell_notes(self):
         """What the library wants the user to know: variants left out as lines, the rest warned."""

@@ -175,7 +175,7 @@ class Library:
     def _open_client(self, daemon):
         options = ClientOptions(struct_bytes=ctypes.sizeof(ClientOptions))
         options.client_name = b"python " + (self._functions.phobos_version() or b"")
-        options.daemon = daemon.encode() if daemon else None
+        options.daemon = os.fsencode(daemon) if daemon else None
         options.interrupted = self._interrupted = InterruptedFunction(
             lambda user: 1 if self.is_interrupted() else 0
         )
@@ -271,7 +271,7 @@ class Library:
             self._client,
             text,
             len(text),
-            path.encode(),
+            path.encode(errors="backslashreplace"),  # a file's name need not be UTF-8
             name.encode(),
             device.encode() if device else None,
             ctypes.byref(kernel),

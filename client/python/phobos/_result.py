@@ -126,7 +126,7 @@ class Result:
             outer = json.loads(text)
             if outer["phobos_result"] == 1:
                 return cls(outer["result"], base64.b64decode(outer["message"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             pass
         raise argument_error(
             f"this is no Result: {said(text)}",

@@ -9,6 +9,7 @@ import io
 import os
 import pickle
 import signal
+import tempfile
 import threading
 import time
 import unittest
@@ -49,6 +50,17 @@ def make(reference=None, **options):
         out[ph.ctx.block.x * BLOCK : +BLOCK] = alpha * x[ph.ctx.block.x * BLOCK : +BLOCK]
 
     return add
+
+
+KERNEL_FILE = """\
+from __future__ import annotations
+import phobos.lang as ph
+
+@ph.kernel(key=("N",))
+@ph.autotune(BLOCK=[256, 512])
+def add(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N], alpha: ph.f32):
+    out[ph.ctx.block.x * BLOCK : +BLOCK] = alpha * x[ph.ctx.block.x * BLOCK : +BLOCK]
+"""
 
 
 at_module_level = make()
@@ -433,6 +445,33 @@ class TuneTest(Case):
         fake.result(fake.RESULT)
         add.tune(blocks, self.x, self.out, 0.5, reference=scaled)
         self.assertEqual(len(heard), 1)
+
+    def test_what_a_listener_raises_is_a_warning(self):
+        heard = []
+        self.addCleanup(ph.on_tune(lambda result: 1 // 0))
+        self.addCleanup(ph.on_tune(heard.append))
+        with self.assertWarnsRegex(ph.PhobosWarning, "on_tune raised:(.|\n)*ZeroDivision") as told:
+            result = make().tune(blocks, self.x, self.out, 0.5, reference=scaled)
+        self.assertEqual(told.filename, __file__)
+        self.assertEqual(heard, [result])
+
+        def leaves(result):
+            raise SystemExit(3)
+
+        self.addCleanup(ph.on_tune(leaves))
+        with self.assertRaises(SystemExit), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            make().tune(blocks, self.x, self.out, 0.5, reference=scaled)
+
+    def test_a_folder_whose_name_is_no_utf8(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.fsdecode(os.path.join(os.fsencode(folder), b"\xff.py"))
+            with open(path, "w") as file:
+                file.write(KERNEL_FILE)
+            names = {"__name__": "odd"}
+            exec(compile(KERNEL_FILE, path, "exec"), names)
+            names["add"][blocks](self.x, self.out, 0.5)
+        self.assertEqual(fake.counts()["launches"], 1)
 
     def test_a_listener_may_launch_what_was_tuned(self):
         add, heard = make(scaled), []

@@ -36,8 +36,8 @@ class ResultTest(unittest.TestCase):
         self.assertEqual(again, result())
         self.assertEqual(again.message, b"\x01\x02\xff")
         self.assertNotEqual(again, result(generation=4))
-        for text in ("[]", '{"phobos_result": 2}'):
-            with self.assertRaises(ValueError):
+        for text in ("[]", '{"phobos_result": 2}', "[" * 100000):
+            with self.assertRaises(ph.ArgumentError):
                 ph.Result.from_json(text)
 
     def test_table(self):
