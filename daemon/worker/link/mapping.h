@@ -28,8 +28,8 @@ class MappingPool {
 
   // Maps each descriptor's memory whole, and lets go of what neither this call names nor the one
   // before it did: a preload names the arguments only, between two jobs that name the answers, too.
-  // The spans hold until the next call. InvalidArgument: memory that its sender could shrink under
-  // us.
+  // What is mapped is memory, also when its sender has let go of it and counts it no more. The
+  // spans hold until the next call. InvalidArgument: memory that its sender could shrink under us.
   absl::StatusOr<std::vector<absl::Span<const std::byte>>> Map(const std::vector<Fd>& descriptors);
 
  private:
