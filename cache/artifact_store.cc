@@ -116,9 +116,6 @@ void RemoveAbandoned(const std::string& folder) {
   }
 }
 
-// True when the file is there; then it counts as used now.
-bool Touch(const std::string& path) { return utimensat(AT_FDCWD, path.c_str(), nullptr, 0) == 0; }
-
 }  // namespace
 
 absl::StatusOr<ArtifactStore> ArtifactStore::Open(std::string folder) {
@@ -135,7 +132,7 @@ absl::StatusOr<std::string> ArtifactStore::Adopt(const std::string& path, std::s
                                                  std::string_view extension) {
   RETURN_IF_ERROR(CheckName(digest, extension));
   std::string place = Concat(folder_, "/", digest, ".", extension);
-  if (Touch(place)) return place;
+  if (Find(digest, extension).ok()) return place;
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   if (Sha256Hex(bytes) != digest) {
     return absl::DataLossError(
@@ -154,10 +151,17 @@ absl::StatusOr<std::string> ArtifactStore::Find(std::string_view digest,
                                                 std::string_view extension) {
   RETURN_IF_ERROR(CheckName(digest, extension));
   std::string place = Concat(folder_, "/", digest, ".", extension);
-  if (Touch(place)) return place;
+  const absl::StatusOr<std::string> bytes = ReadFile(place);
+  if (!bytes.ok()) {
+    return absl::NotFoundError(Concat("artifact ", digest, ".", extension, " is not in ", folder_));
+  }
+  if (Sha256Hex(*bytes) != digest) {
+    unlink(place.c_str());
+    return absl::NotFoundError(Concat("artifact ", place, " was damaged, and is removed"));
+  }
   // On a read-only disk it can be used though its time cannot be renewed.
-  if (errno != ENOENT && access(place.c_str(), R_OK) == 0) return place;
-  return absl::NotFoundError(Concat("artifact ", digest, ".", extension, " is not in ", folder_));
+  utimensat(AT_FDCWD, place.c_str(), nullptr, 0);
+  return place;
 }
 
 absl::StatusOr<ArtifactStats> ArtifactStore::Trim(int64_t bytes) {

@@ -33,7 +33,8 @@ class ArtifactStore {
   absl::StatusOr<std::string> Adopt(const std::string& path, std::string_view digest,
                                     std::string_view extension);
 
-  // Path of an artifact, its time of use renewed; NotFound when it is not here.
+  // Path of an artifact, its time of use renewed; NotFound when it is not here. Its bytes are read
+  // and compared with the digest: one that was damaged is removed and is not here.
   absl::StatusOr<std::string> Find(std::string_view digest, std::string_view extension);
 
   // Removes the least recently used artifacts until `bytes` are left.

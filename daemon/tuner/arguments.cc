@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Arguments>> Arguments::Copy(
 worker::FetchCall Arguments::FetchCall(const std::vector<TensorBytes>& tensors) const {
   worker::FetchCall call;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const TensorBytes::Foreign& foreign = tensors[i].foreign;
+    const ForeignBytes& foreign = tensors[i].foreign;
     if (foreign.cuda_ipc_handle.empty()) continue;
     worker::ForeignTensor& tensor = *call.add_tensors();
     tensor.set_parameter(tensors[i].parameter);

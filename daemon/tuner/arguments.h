@@ -50,18 +50,19 @@ class CopyPool {
 // Where tensors lie in a copy: at multiples of this.
 inline constexpr int64_t kTensorAlignment = 256;
 
+// A tensor's bytes in an allocation of another process on the device.
+struct ForeignBytes {
+  std::string cuda_ipc_handle;  // a secret; empty: there are none
+  int64_t offset_bytes = 0;
+  int64_t bytes = 0;
+};
+
 // Bytes of one tensor: that the caller keeps readable for the call only, or on the device.
 struct TensorBytes {
-  // In an allocation of another process.
-  struct Foreign {
-    std::string cuda_ipc_handle;  // a secret; empty: the bytes are here
-    int64_t offset_bytes = 0;
-    int64_t bytes = 0;
-  };
   std::string parameter;
   absl::Span<const std::byte> bytes;
   int address_mod_256 = 0;
-  Foreign foreign;
+  ForeignBytes foreign = {};  // where it has a handle, `bytes` is empty
 };
 
 class Arguments {

@@ -209,11 +209,12 @@ absl::Status Field::AbsorbDeath(int variant) {
                         IsRunning(death.variant);
   // The mark is in memory that the variants' code can write: it is asked only when the call was
   // about several.
-  const int guilty = variant >= 0 ? variant : (is_known ? death.variant : -1);
+  const int suspect = variant >= 0 ? variant : (is_known ? death.variant : -1);
+  const int guilty = death.killed ? -1 : suspect;
   if (guilty < 0) {
     if (++strays_ < kMostStrays) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat("the worker died ", strays_,
-                                               " times outside any launch, last by ", death.how,
+                                               " times by no variant's fault, last by ", death.how,
                                                "; see the daemon's log"));
   }
   Entry& entry = entries_[static_cast<size_t>(guilty)];

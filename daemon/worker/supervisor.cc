@@ -316,6 +316,8 @@ class ProcessSupervisor : public Supervisor {
     death.variant = process_->mark.variant();
     const pid_t pid = process_->pid;
     const std::optional<int> status = Reap(absl::Seconds(1));
+    // No kernel can do that to itself.
+    death.killed = status.has_value() && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL;
     death.how = status.has_value() ? DescribeExit(*status)
                                    : absl::StrCat("its socket closed", Unended(pid));
     return Record(std::move(death));

@@ -31,6 +31,7 @@ struct SharedMemory {
 struct Death {
   int variant = -1;        // the last that ran in that call, its launch ended or not; -1: none did
   bool timed_out = false;  // killed by us for running past the launch limit
+  bool killed = false;     // by somebody else, perhaps by the system for want of memory
   std::string how;  // "signal 11 (Segmentation fault)", "exit status 3", "ran longer than 1.0 s"
 };
 

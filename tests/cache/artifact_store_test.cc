@@ -58,6 +58,20 @@ class ArtifactStoreTest : public ::testing::Test {
   std::string kernels_;
 };
 
+TEST_F(ArtifactStoreTest, WhatWasDamagedIsNotFoundAndIsTakenAnew) {
+  ArtifactStore store = MustOpen();
+  const std::string bytes = "a kernel", digest = Sha256Hex(bytes);
+  ASSERT_OK_AND_ASSIGN(const std::string place, store.Adopt(Built(bytes), digest, "so"));
+  for (const std::string& damaged : {std::string("a kernal"), std::string("a ke"), std::string()}) {
+    std::ofstream(place, std::ios::binary) << damaged;
+    EXPECT_THAT(store.Find(digest, "so"), testing::StatusIs(absl::StatusCode::kNotFound));
+    EXPECT_FALSE(fs::exists(place));
+    std::ofstream(place, std::ios::binary) << damaged;
+    EXPECT_THAT(store.Adopt(Built(bytes), digest, "so"), testing::IsOkAndHolds(place));
+    EXPECT_THAT(store.Find(digest, "so"), testing::IsOkAndHolds(place));
+  }
+}
+
 TEST_F(ArtifactStoreTest, TakesAFileAndFindsIt) {
   ArtifactStore store = MustOpen();
   const std::string bytes("\0ELF and more", 13);

@@ -12,9 +12,17 @@ namespace {
 
 constexpr char kKind[] = "guilty";
 
-bool IsGuilty(const tuner::v1::VariantResult& variant) {
-  return variant.status() == tuner::v1::VARIANT_STATUS_CRASHED ||
-         variant.status() == tuner::v1::VARIANT_STATUS_TIMED_OUT;
+// Whether it ran to its end, if only to be found wrong.
+bool CameThrough(const tuner::v1::VariantResult& variant) {
+  return variant.status() == tuner::v1::VARIANT_STATUS_TIMED ||
+         variant.status() == tuner::v1::VARIANT_STATUS_WRONG_RESULT ||
+         variant.status() == tuner::v1::VARIANT_STATUS_OUT_OF_BOUNDS;
+}
+
+// A hang costs so much that it is remembered in any case.
+bool IsGuilty(const tuner::v1::VariantResult& variant, bool device_works) {
+  return variant.status() == tuner::v1::VARIANT_STATUS_TIMED_OUT ||
+         (variant.status() == tuner::v1::VARIANT_STATUS_CRASHED && device_works);
 }
 
 bool Has(const std::vector<tuner::v1::VariantResult>& variants, int index) {
@@ -41,18 +49,22 @@ std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
 absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
                             const std::vector<tuner::v1::VariantResult>& known,
                             const std::vector<tuner::v1::VariantResult>& variants) {
+  if (variants.empty()) return absl::OkStatus();
+  const bool device_works = std::any_of(variants.begin(), variants.end(), CameThrough);
   tuner::v1::ErrorDetail detail;
   for (const tuner::v1::VariantResult& variant : known) *detail.add_variants() = variant;
   for (const tuner::v1::VariantResult& variant : variants) {
-    if (!IsGuilty(variant) || Has(known, variant.index())) continue;
+    if (!IsGuilty(variant, device_works) || Has(known, variant.index())) continue;
     tuner::v1::VariantResult& fact = *detail.add_variants();
     fact.set_index(variant.index());
     fact.set_status(variant.status());
     fact.set_reason(absl::StrCat(
         variant.reason(), " (in an earlier tune; not tried again with this compiler and driver)"));
   }
-  if (detail.variants_size() == static_cast<int>(known.size())) return absl::OkStatus();
-  return store.Remember(kKind, name, detail.SerializeAsString());
+  const std::string fact = detail.SerializeAsString();
+  const absl::StatusOr<std::optional<std::string>> before = store.Recall(kKind, name);
+  if (before.ok() && before->value_or("") == fact) return absl::OkStatus();
+  return store.Remember(kKind, name, fact);
 }
 
 }  // namespace phobos::engine

@@ -3,7 +3,8 @@
 // Which variants of a kernel crashed or hung on this chip, remembered over tunes and restarts, so
 // that each costs its worker deaths once. A fact holds for one source, compiler, driver and card;
 // any other starts without guilt. Wrong results are not remembered: finding them costs one launch.
-// Any thread.
+// Nor are crashes where no variant came through: then the device may be what is at fault. A forced
+// tune tries the guilty again. Any thread.
 #ifndef PHOBOS_DAEMON_ENGINE_JOIN_GUILTY_H_
 #define PHOBOS_DAEMON_ENGINE_JOIN_GUILTY_H_
 
@@ -24,8 +25,9 @@ std::string GuiltyName(const std::string& source_digest, const std::string& comp
 std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
                                                    const std::string& name);
 
-// Adds those of `variants` that crashed or timed out to `known` and remembers all, if there is a
-// new one. Errors as ResultStore::Remember.
+// Remembers `known`, which the tune left out, and those of its `variants` that are guilty. Where
+// there are no variants, so that nothing was learnt, what was remembered stays. Errors as
+// ResultStore::Remember.
 absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
                             const std::vector<tuner::v1::VariantResult>& known,
                             const std::vector<tuner::v1::VariantResult>& variants);

@@ -89,7 +89,8 @@ absl::StatusOr<tuner::v1::Result> MeasureOn(worker::Worker& worker, compile::Run
   const std::string name =
       GuiltyName(subject.key.source_digest, inputs.space->compiler_fingerprint, subject.device);
   tuner::Spec spec = SpecOf(subject, inputs);
-  spec.guilty = RecallGuilty(store, name);
+  const bool is_forced = inputs.open.newer_than_generation() != 0;
+  if (!is_forced) spec.guilty = RecallGuilty(store, name);
   std::vector<tuner::v1::VariantResult> variants;
   absl::StatusOr<tuner::v1::Result> result =
       tune(spec, *inputs.space, *inputs.arguments, worker, measuring, watch, stop, &variants);

@@ -43,6 +43,29 @@ TEST(Guilty, CrashesAndHangsAreRememberedAndAddUp) {
   EXPECT_EQ(both[1].index(), 4);
 }
 
+TEST(Guilty, CrashesOfAllMayBeTheDevicesFault) {
+  const std::unique_ptr<cache::ResultStore> store = cache::MakeMemoryStore();
+  ASSERT_OK(RememberGuilty(*store, "add", {},
+                           {Variant(0, tuner::v1::VARIANT_STATUS_CRASHED),
+                            Variant(1, tuner::v1::VARIANT_STATUS_TIMED_OUT),
+                            Variant(2, tuner::v1::VARIANT_STATUS_COMPILE_ERROR)}));
+  const auto known = RecallGuilty(*store, "add");
+  ASSERT_EQ(known.size(), 1);
+  EXPECT_EQ(known[0].index(), 1) << "a hang is too dear to be looked for again";
+}
+
+TEST(Guilty, WhoIsTriedAgainAndComesThroughIsForgotten) {
+  const std::unique_ptr<cache::ResultStore> store = cache::MakeMemoryStore();
+  const auto timed = Variant(0, tuner::v1::VARIANT_STATUS_TIMED);
+  ASSERT_OK(
+      RememberGuilty(*store, "add", {}, {timed, Variant(1, tuner::v1::VARIANT_STATUS_CRASHED)}));
+  ASSERT_OK(RememberGuilty(*store, "add", {}, {}));
+  EXPECT_EQ(RecallGuilty(*store, "add").size(), 1) << "a tune that was stopped learnt nothing";
+  ASSERT_OK(
+      RememberGuilty(*store, "add", {}, {timed, Variant(1, tuner::v1::VARIANT_STATUS_TIMED)}));
+  EXPECT_TRUE(RecallGuilty(*store, "add").empty());
+}
+
 TEST(Guilty, EachFieldOfTheNameCounts) {
   tuner::v1::Device device;
   device.set_driver("1");

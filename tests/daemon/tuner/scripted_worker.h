@@ -42,8 +42,11 @@ class ScriptedWorker : public worker::Worker {
   worker::LoadOutcome usage;           // what each Load says
   int expected = 0;                    // variants of the last Expect
 
-  absl::Status Die(int variant, bool timed_out = false) {
-    last_death_ = {variant, timed_out, timed_out ? "ran longer than 1.0 s" : "signal 11"};
+  absl::Status Die(int variant, bool timed_out = false, bool killed = false) {
+    last_death_ = {.variant = variant,
+                   .timed_out = timed_out,
+                   .killed = killed,
+                   .how = timed_out ? "ran longer than 1.0 s" : "signal 11"};
     alive_ = false;
     return absl::AbortedError("the worker process died");
   }

@@ -305,6 +305,18 @@ TEST_F(TuneTest, OneDeathIsForgiven) {
   EXPECT_EQ(result.winner(), 0);
 }
 
+TEST_F(TuneTest, AWorkerThatSomebodyKilledIsNoVariantsFault) {
+  int kills = 0;
+  worker_.on_check = [&](int variant, int) -> absl::StatusOr<worker::CheckOutcome> {
+    if (variant != 1 || kills == 2) return ScriptedWorker::Passed();
+    ++kills;
+    return worker_.Die(1, /*timed_out=*/false, /*killed=*/true);
+  };
+  ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
+  EXPECT_EQ(kills, 2);
+  EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_TIMED);
+}
+
 TEST_F(TuneTest, TimeoutsAreToldApart) {
   worker_.on_check = [this](int variant, int) -> absl::StatusOr<worker::CheckOutcome> {
     if (variant == 2) return worker_.Die(2, /*timed_out=*/true);
@@ -335,7 +347,7 @@ TEST_F(TuneTest, DeathsInRounds) {
 
 TEST_F(TuneTest, DeathsThatNobodyCausedEndTheTune) {
   worker_.on_warm_up = [this](int) { return worker_.Die(-1); };
-  EXPECT_THAT(Tune(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("3 times outside")));
+  EXPECT_THAT(Tune(), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("3 times by no variant")));
 }
 
 TEST_F(TuneTest, DisturbedRoundsAreDoneAgain) {
