@@ -191,6 +191,10 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
 StatusOr<phobos::TuneRequest> RequestOf(const phobos_tune_request& theirs) {
   if (Status status = CheckCount("extent_count", theirs.extent_count); !status.ok()) return status;
   if (Status status = CheckCount("value_count", theirs.value_count); !status.ok()) return status;
+  if (theirs.tie_break < 0 || theirs.tie_break > 2) {
+    return Status(Code::kInvalidArgument,
+                  "tie_break is " + std::to_string(theirs.tie_break) + "; it must be 0, 1 or 2");
+  }
   phobos::TuneRequest request;
   request.extents = Values(theirs.extents, theirs.extent_count);
   request.values = Values(theirs.values, theirs.value_count);
@@ -243,6 +247,7 @@ phobos_code phobos_client_open(const phobos_client_options* options, phobos_clie
                                phobos_error** error) {
   Clear(error);
   if (client == nullptr) return Missing("client", error);
+  *client = nullptr;
   const phobos_client_options theirs = ReadStruct(options);
   phobos::ClientOptions ours;
   ours.socket = TextOf(theirs.socket);
@@ -250,6 +255,11 @@ phobos_code phobos_client_open(const phobos_client_options* options, phobos_clie
   ours.client_name = theirs.client_name == nullptr ? std::string("c ") + phobos::kVersion
                                                    : std::string(theirs.client_name);
   ours.autostart = theirs.no_autostart == 0;
+  if (theirs.threads < 0) {
+    return Fail(Status(Code::kInvalidArgument,
+                       "threads is " + std::to_string(theirs.threads) + "; it must be 0 or more"),
+                error);
+  }
   ours.threads = theirs.threads;
   void* const user = theirs.user;
   if (theirs.interrupted != nullptr) {

@@ -95,7 +95,7 @@ typedef struct phobos_client_options {
   const char* client_name;
   // 1: never start a daemon (as PHOBOS_AUTOSTART=0 does).
   int32_t no_autostart;
-  // Threads of the pool. 0: $PHOBOS_THREADS, else as many as tunes use.
+  // Threads of the pool; 1024 at most are started. 0: $PHOBOS_THREADS, else as many as tunes use.
   int32_t threads;
   // Called at least every 200 ms while a call waits for the daemon. Not 0: that call gives
   // PHOBOS_CANCELLED.

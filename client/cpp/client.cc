@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/version.h"
@@ -117,7 +118,7 @@ StatusOr<bool> Client::IsCaptured(const std::string& device_uuid, void* stream) 
 }
 
 StatusOr<int> Client::Threads(const std::string& device_uuid) {
-  if (options_.threads > 0) return options_.threads;
+  if (options_.threads > 0) return std::min(options_.threads, launch::kMostThreads);
   const char* wish = getenv("PHOBOS_THREADS");
   if (wish != nullptr && *wish != '\0') return launch::DefaultThreads();
   const StatusOr<std::shared_ptr<const stub::Link>> link = Hello();

@@ -33,7 +33,7 @@ struct ClientOptions {
   std::string client_name;
   // False: never start a daemon, as PHOBOS_AUTOSTART=0.
   bool autostart = true;
-  // Threads that run blocks. 0: $PHOBOS_THREADS, else as many as tunes use.
+  // Threads that run blocks, 1024 at most. 0: $PHOBOS_THREADS, else as many as tunes use.
   int threads = 0;
   // Called at least every 200 ms while a call waits for the daemon. True: that call gives
   // Cancelled.

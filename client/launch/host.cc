@@ -16,8 +16,6 @@
 namespace phobos::launch {
 namespace {
 
-constexpr int kMostThreads = 1024;
-
 // LLVM's and Linux's names for one feature differ in marks ("sse4.1", "sse4_1"); these differ in
 // more.
 constexpr std::pair<std::string_view, std::string_view> kLinuxNames[] = {

@@ -50,6 +50,9 @@ class HostKernel {
   mutable std::atomic<int64_t> block_ns_ = -1;
 };
 
+// The most threads a pool has.
+constexpr int kMostThreads = 1024;
+
 // Threads a pool of this process should have: $PHOBOS_THREADS, else the CPUs this process may run
 // on.
 int DefaultThreads();

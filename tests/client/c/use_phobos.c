@@ -300,6 +300,17 @@ static void ImpossibleSizesAreErrors(phobos_client* client, phobos_kernel* kerne
     request = RequestFor(&calls, extents, values);
     request.value_count = count;
     ExpectRefused(phobos_kernel_warm(kernel, &request, &error), error, "value_count");
+    if (count > 0) continue;
+    request = RequestFor(&calls, extents, values);
+    request.tie_break = count;
+    ExpectRefused(phobos_kernel_warm(kernel, &request, &error), error, "tie_break");
+    phobos_client_options options;
+    memset(&options, 0, sizeof(options));
+    options.struct_bytes = sizeof(options);
+    options.threads = count;
+    phobos_client* none = client;
+    ExpectRefused(phobos_client_open(&options, &none, &error), error, "threads");
+    EXPECT(none == NULL);
   }
 }
 

@@ -11,9 +11,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <future>
+#include <limits>
 #include <thread>
 #include <vector>
 
+#include "client/launch/host.h"
 #include "tests/client/cpp/fake_tuner.h"
 #include "tests/sanitizer.h"
 
@@ -697,6 +699,13 @@ TEST(PlanSource, RefusesTextThatIsNone) {
   EXPECT_EQ(
       PlanSource::Open(client, {std::string((1 << 20) + 1, 'x'), "f.py", "k", ""}).status().code(),
       Code::kInvalidArgument);
+}
+
+TEST_F(KernelTest, AsManyThreadsAsThereCanBe) {
+  options_.threads = std::numeric_limits<int>::max();
+  const auto pool = Client::Open(options_)->Pool("host");
+  ASSERT_TRUE(pool.ok());
+  EXPECT_EQ((*pool)->threads(), launch::kMostThreads);
 }
 
 TEST_F(KernelTest, ANumberOfThreadsThatIsNoneIsSaid) {
