@@ -166,6 +166,12 @@ class TuneTest(Bench):
         self.assertEqual(set(fills), {f"cuMemsetD32Async {2 * L2_BYTES}"})
         self.assertEqual(len(fills), 16)
 
+    def test_a_card_that_tells_of_no_cache_is_tuned_without_a_flush(self):
+        self.start(BASE.replace(f"l2_bytes {L2_BYTES}", "l2_bytes 0"))
+        outcome = self.tune()
+        self.assertEqual(outcome.winner, 512, outcome.text)
+        self.assertNotIn("cuMemsetD32Async", self.trace())
+
     def test_restore_before_each_launch_of_what_changes_in_place(self):
         self.start()
         outcome = self.tune("accumulate")
