@@ -91,16 +91,11 @@ inline constexpr Coefficients kErf = {
     .f32 = {0x1.06eba80000000p-3, -0x1.81273e0000000p-2, 0x1.ce2ce60000000p-4, -0x1.b7f71a0000000p-6, 0x1.53f2240000000p-8, -0x1.a3515e0000000p-11, 0x1.4771fe0000000p-14},  // 2^-29.4
     .f64 = {0x1.06eba8214db69p-3, -0x1.812746b037a3dp-2, 0x1.ce2f21a0481eep-4, -0x1.b82ce3149f91ap-6, 0x1.565bcd7a52160p-8, -0x1.c02dce06e3b6fp-11, 0x1.f9a737147c824p-14, -0x1.f54086af186f1p-17, 0x1.c20819abdeb35p-20, -0x1.cba6199a7e0e5p-23, 0x1.3c2eff27c1845p-24, -0x1.9f87c45802a83p-25, 0x1.aa42b777f7736p-26, -0x1.0672fe790de7dp-27, 0x1.214c0dde7d7e3p-30},  // 2^-56.1
 };
-// 1 - erf(x) = 2^kErfc(x) for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).
+// 1 - erf(x) = kErfc(x)^4 for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).
 // The error is that of erf.
 inline constexpr Coefficients kErfc = {
-    .f32 = {-0x1.ef51100000000p-9, -0x1.9cc54e0000000p+0, -0x1.e342f80000000p-1, -0x1.065e820000000p-3, 0x1.5e93a00000000p-6, -0x1.b5a47a0000000p-10},  // 2^-25.9
-    .f64 = {-0x1.85aabcf2a6554p-21, -0x1.a0be08e3ff8e7p+0, -0x1.d6435a997506ep-1, -0x1.2f73990630451p-3, 0x1.c0df32960db1ep-6, 0x1.36a54c9b6c05bp-11, -0x1.6a4ffaf4eec43p-9, 0x1.2379615048f53p-10, -0x1.98b60b1ae1992p-13, -0x1.ea1b14aeab2b3p-16, 0x1.141dd767998adp-15, -0x1.a375fbdff6311p-17, 0x1.9d70d21dd118dp-19, -0x1.2110805ed5743p-21, 0x1.1f929b9656f2cp-24, -0x1.85ee81a01a26ap-28, 0x1.44478da5e74b3p-32, -0x1.f42e635dbe9a1p-38},  // 2^-57.0
-};
-// 2^r = kErfcPower(r) for |r| <= 1/2. What is subtracted from 1, at most 0.16, needs no more.
-inline constexpr Coefficients kErfcPower = {
-    .f32 = {0x1.0000020000000p+0, 0x1.62e4380000000p-1, 0x1.ebf80a0000000p-3, 0x1.c6a13e0000000p-5, 0x1.3d5a140000000p-7, 0x1.6654e80000000p-10},  // 2^-22.9
-    .f64 = {0x1.0000000000000p+0, 0x1.62e42fefa39f3p-1, 0x1.ebfbdff82c599p-3, 0x1.c6b08d7048dd0p-5, 0x1.3b2ab6fba1c4bp-7, 0x1.5d87fe7bf55b1p-10, 0x1.4309130994d8fp-13, 0x1.ffcbed3bc191fp-17, 0x1.62bfd4853f761p-20, 0x1.b543669d747e2p-24, 0x1.e605900f0a667p-28, 0x1.bd6fc105dbe63p-32},  // 2^-55.5
+    .f32 = {0x1.008b8e0000000p+0, -0x1.2c65b40000000p-2, -0x1.801e2e0000000p-4, -0x1.1680d60000000p-6, 0x1.643c640000000p-5, -0x1.9d4cb40000000p-7, 0x1.845fca0000000p-11, 0x1.7fb0680000000p-13, -0x1.7ab25a0000000p-16},  // 2^-26.8
+    .f64 = {0x1.fffffdfdc75c9p-1, -0x1.20dd4a4c44ee9p-2, -0x1.e8efdba07426dp-4, 0x1.fafc773372fe3p-7, 0x1.30d54c0b6ef87p-6, -0x1.37b44fe7a8fa9p-10, -0x1.044604e83130cp-9, 0x1.09a40f3177d95p-12, 0x1.900225df9b315p-14, -0x1.f183ac4a1897cp-17, -0x1.77d75c6ca3f75p-18, 0x1.9139d9690b350p-19, -0x1.5f00c339a1db1p-20, 0x1.126c8e6b7a5c3p-21, -0x1.20d7c93d93de7p-23, 0x1.75c625efe6ddbp-26, -0x1.febcd133ef164p-30, -0x1.188f11487b43cp-40, 0x1.57e424aea31d6p-36, -0x1.3c20fdb50defap-39, 0x1.090514e2367ffp-43, -0x1.6bfb8a4412dcap-49},  // 2^-58.7
 };
 // clang-format on
 

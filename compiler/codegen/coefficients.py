@@ -170,25 +170,17 @@ FOOTER = """// clang-format on
 
 
 def erfc():
-    log_erfc = lambda x: mp.log(mp.erfc(x), 2)
-    erfc_weight = lambda x: mp.log(2) * mp.erfc(x) / mp.erf(x)
+    # What counts is the error of 1 - kErfc(x)^4 beside erf.
+    root = lambda x: mp.erfc(x) ** (mpf(1) / 4)
+    weight = lambda x: 4 * root(x) ** 3 / mp.erf(x)
     sys.stderr.write("kErfc\n")
     emit(
         "kErfc",
-        "1 - erf(x) = 2^kErfc(x) for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).\n"
+        "1 - erf(x) = kErfc(x)^4 for x from 1 up to where it is nothing beside 1: 4 (f32), 6 (f64).\n"
         "The error is that of erf.",
         {
-            "f32": fit(log_erfc, mpf(1), mpf(4), ranges(6), F32, erfc_weight),
-            "f64": fit(log_erfc, mpf(1), mpf(6), ranges(18), F64, erfc_weight),
-        },
-    )
-    sys.stderr.write("kErfcPower\n")
-    emit(
-        "kErfcPower",
-        "2^r = kErfcPower(r) for |r| <= 1/2. What is subtracted from 1, at most 0.16, needs no more.",
-        {
-            "f32": fit(lambda r: mpf(2) ** r, mpf(-1) / 2, mpf(1) / 2, ranges(6), F32),
-            "f64": fit(lambda r: mpf(2) ** r, mpf(-1) / 2, mpf(1) / 2, ranges(12), F64),
+            "f32": fit(root, mpf(1), mpf(4), ranges(9), F32, weight),
+            "f64": fit(root, mpf(1), mpf(6), ranges(22), F64, weight),
         },
     )
 
