@@ -115,7 +115,8 @@ Status CannotStart(const Places& places, const std::string& socket) {
   if (!places.why_none_starts.empty()) {
     return Status(Code::kUnavailable,
                   nobody + ", and " + places.why_none_starts +
-                      ": start phobosd, or set PHOBOS_SOCKET to the socket of one that runs");
+                      ": start phobosd --private --background (any program that launches a kernel "
+                      "does), or set PHOBOS_SOCKET to the socket of one that runs");
   }
   if (places.daemon.empty()) {
     return Status(Code::kUnavailable, nobody + ", and phobosd was not found (" + places.looked_in +
