@@ -48,7 +48,7 @@ StatusOr<std::unique_ptr<OwnPages>> OwnPages::Make(size_t bytes) {
 
 OwnPages::~OwnPages() { munmap(base_, size_); }
 
-PagesAhead::PagesAhead(std::vector<std::span<std::byte>> blocks) {
+PagesAhead::PagesAhead(const std::vector<std::span<std::byte>>& blocks) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   for (const std::span<std::byte> block : blocks) {
     if (block.size() < kWorthThreads) continue;

@@ -45,7 +45,7 @@ class PagesAhead {
  public:
   // The blocks, in the order in which they are wanted, must be mapped for writing as long as it
   // lives.
-  explicit PagesAhead(std::vector<std::span<std::byte>> blocks);
+  explicit PagesAhead(const std::vector<std::span<std::byte>>& blocks);
   // Waits for the pieces that its threads are at, and leaves the rest.
   ~PagesAhead();
   PagesAhead(const PagesAhead&) = delete;

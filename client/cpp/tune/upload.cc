@@ -159,8 +159,8 @@ Status Upload::CopyArguments(const std::function<bool()>& interrupted) {
     if (Status status = PlaceForeign(i); !status.ok()) return status;
     own.emplace_back(static_cast<std::byte*>(arguments_[i]), bytes);
   }
-  const PagesAhead ahead(std::move(own));
-  if (ahead_ == nullptr) ahead_ = std::make_unique<PagesAhead>(std::move(answers));
+  const PagesAhead ahead(own);
+  if (ahead_ == nullptr) ahead_ = std::make_unique<PagesAhead>(answers);
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].request == nullptr || places_[i].is_copied) continue;
     if (interrupted()) return Cancelled();

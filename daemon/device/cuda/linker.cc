@@ -131,6 +131,8 @@ std::shared_ptr<Linker::Task> Linker::Begin(const std::string& ptx_path,
   return task;
 }
 
+// By value: callers name what lies in the containers that it is erased from.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void Linker::Forget(std::shared_ptr<Task> task) {
   const auto named = tasks_.find(task->ptx_path);
   if (named != tasks_.end() && named->second == task) tasks_.erase(named);

@@ -186,7 +186,7 @@ TEST(CudaCardTest, ACardThatCannotBeReadIsNoOther) {
 }
 
 TEST(CubinTest, EveryDamageIsSeen) {
-  const std::string cubin("\0a cubin\0", 10);
+  const std::string cubin("\0a cubin\0", 9);
   const std::string sealed = SealCubin(cubin);
   EXPECT_EQ(UnsealCubin(sealed), cubin);
   for (size_t i = 0; i < sealed.size(); ++i) {

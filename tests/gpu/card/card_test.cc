@@ -31,7 +31,6 @@
 namespace phobos::device {
 namespace {
 
-using ::phobos::testing::StatusIs;
 using ::testing::HasSubstr;
 
 namespace cuda = launch::cuda;
