@@ -353,6 +353,7 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
     if (!fake::AreLaunchable(grid, block, most)) return kInvalidValue;
     // A module belongs to the context that it was loaded in.
     if (function->context != ThisThread().contexts.back()) return kInvalidHandle;
+    if (!fake::IsStream(world, stream)) return kInvalidHandle;
     std::vector<uint64_t> slots;
     if (parameters != nullptr) {
       slots = fake::ReadPointers(parameters, function->entry->parameters);
