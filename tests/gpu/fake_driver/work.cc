@@ -173,6 +173,7 @@ Result cuStreamWaitValue32_v2(Stream stream, DevicePointer address, uint32_t val
   return Call("cuStreamWaitValue32_v2", Need::kContext, "", [&](World& world) {
     auto* word = reinterpret_cast<std::atomic<uint32_t>*>(world.memory.Translate(address, 4));
     if (word == nullptr || address % 4 != 0) return kInvalidValue;
+    if (!fake::IsStream(world, stream)) return kInvalidHandle;
     fake::Stream& queue = world.StreamOf(stream);
     return fake::Queue(world, stream, [=, &world, &queue] {
       // Greater or equal, as numbers that wrap.
