@@ -115,18 +115,19 @@ Struct ReadStruct(const Struct* theirs) {
   return ours;
 }
 
-// Looked at before an array is.
-Status CheckCount(const char* what, int32_t count) {
-  if (count >= 0 && count <= PHOBOS_MOST_PARAMETERS) return Status();
-  return Status(Code::kInvalidArgument, std::string(what) + " is " + std::to_string(count) +
-                                            "; it must be 0 to " +
-                                            std::to_string(PHOBOS_MOST_PARAMETERS));
+// The count, which `what` names, is looked at before the array is.
+template <typename T>
+StatusOr<std::vector<T>> Values(const char* what, const T* values, int32_t count) {
+  if (count < 0 || count > PHOBOS_MOST_PARAMETERS) {
+    return Status(Code::kInvalidArgument, std::string(what) + " is " + std::to_string(count) +
+                                              "; it must be 0 to " +
+                                              std::to_string(PHOBOS_MOST_PARAMETERS));
+  }
+  return values == nullptr ? std::vector<T>() : std::vector<T>(values, values + count);
 }
 
-// REQUIRES: CheckCount(count) is OK.
-template <typename T>
-std::vector<T> Values(const T* values, int32_t count) {
-  return values == nullptr ? std::vector<T>() : std::vector<T>(values, values + count);
+StatusOr<std::vector<int64_t>> Extents(const int64_t* extents, int32_t count) {
+  return Values("extent_count", extents, count);
 }
 
 std::optional<double> OptionalOf(const double* value) {
@@ -189,15 +190,17 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
 }
 
 StatusOr<phobos::TuneRequest> RequestOf(const phobos_tune_request& theirs) {
-  if (Status status = CheckCount("extent_count", theirs.extent_count); !status.ok()) return status;
-  if (Status status = CheckCount("value_count", theirs.value_count); !status.ok()) return status;
+  StatusOr<std::vector<int64_t>> extents = Extents(theirs.extents, theirs.extent_count);
+  if (!extents.ok()) return extents.status();
+  StatusOr<std::vector<uint64_t>> values = Values("value_count", theirs.values, theirs.value_count);
+  if (!values.ok()) return values.status();
   if (theirs.tie_break < 0 || theirs.tie_break > 2) {
     return Status(Code::kInvalidArgument,
                   "tie_break is " + std::to_string(theirs.tie_break) + "; it must be 0, 1 or 2");
   }
   phobos::TuneRequest request;
-  request.extents = Values(theirs.extents, theirs.extent_count);
-  request.values = Values(theirs.values, theirs.value_count);
+  request.extents = *std::move(extents);
+  request.values = *std::move(values);
   request.options.rtol = OptionalOf(theirs.rtol);
   request.options.atol = OptionalOf(theirs.atol);
   request.options.flush_l2 = theirs.no_flush_l2 == 0;
@@ -444,9 +447,8 @@ phobos_code phobos_kernel_prepare(phobos_kernel* kernel, const int64_t* extents,
   Clear(result);
   if (kernel == nullptr || plan == nullptr) return Missing("kernel or plan", error);
   const phobos_tune_request theirs = ReadStruct(reference);
-  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
-    return Fail(status, error);
-  }
+  const StatusOr<std::vector<int64_t>> sides = Extents(extents, extent_count);
+  if (!sides.ok()) return Fail(sides.status(), error);
   std::optional<phobos::TuneRequest> request;
   if (theirs.reference != nullptr) {
     if (theirs.grid == nullptr) return Missing("grid", error);
@@ -454,9 +456,8 @@ phobos_code phobos_kernel_prepare(phobos_kernel* kernel, const int64_t* extents,
     if (!ours.ok()) return Fail(ours.status(), error);
     request = *std::move(ours);
   }
-  StatusOr<phobos::Prepared> prepared =
-      kernel->plans->Prepare(Values(extents, extent_count), TextOf(policy),
-                             request.has_value() ? &*request : nullptr, theirs.stream);
+  StatusOr<phobos::Prepared> prepared = kernel->plans->Prepare(
+      *sides, TextOf(policy), request.has_value() ? &*request : nullptr, theirs.stream);
   if (!prepared.ok()) return Fail(prepared.status(), error);
   *plan = NewPlan(std::move(prepared->plan));
   if (result != nullptr && prepared->tuned.has_value()) {
@@ -470,10 +471,9 @@ phobos_code phobos_kernel_find(phobos_kernel* kernel, const int64_t* extents, in
   Clear(error);
   Clear(plan);
   if (kernel == nullptr || plan == nullptr) return Missing("kernel or plan", error);
-  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
-    return Fail(status, error);
-  }
-  return Give(kernel->plans->Find(Values(extents, extent_count)), plan, error);
+  const StatusOr<std::vector<int64_t>> sides = Extents(extents, extent_count);
+  if (!sides.ok()) return Fail(sides.status(), error);
+  return Give(kernel->plans->Find(*sides), plan, error);
 }
 
 phobos_code phobos_kernel_variant(phobos_kernel* kernel, const int64_t* extents,
@@ -482,10 +482,9 @@ phobos_code phobos_kernel_variant(phobos_kernel* kernel, const int64_t* extents,
   Clear(error);
   Clear(plan);
   if (kernel == nullptr || plan == nullptr) return Missing("kernel or plan", error);
-  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
-    return Fail(status, error);
-  }
-  return Give(kernel->plans->Variant(Values(extents, extent_count), variant), plan, error);
+  const StatusOr<std::vector<int64_t>> sides = Extents(extents, extent_count);
+  if (!sides.ok()) return Fail(sides.status(), error);
+  return Give(kernel->plans->Variant(*sides, variant), plan, error);
 }
 
 phobos_code phobos_kernel_result(phobos_kernel* kernel, const int64_t* extents,
@@ -494,11 +493,9 @@ phobos_code phobos_kernel_result(phobos_kernel* kernel, const int64_t* extents,
   Clear(error);
   Clear(result);
   if (kernel == nullptr || result == nullptr) return Missing("kernel or result", error);
-  if (Status status = CheckCount("extent_count", extent_count); !status.ok()) {
-    return Fail(status, error);
-  }
-  StatusOr<std::optional<phobos::Result>> found =
-      kernel->plans->CurrentResult(Values(extents, extent_count));
+  const StatusOr<std::vector<int64_t>> sides = Extents(extents, extent_count);
+  if (!sides.ok()) return Fail(sides.status(), error);
+  StatusOr<std::optional<phobos::Result>> found = kernel->plans->CurrentResult(*sides);
   if (!found.ok()) return Fail(found.status(), error);
   if (!found->has_value()) return PHOBOS_MISS;
   *result = NewResult(**std::move(found), /*cached=*/true);

@@ -103,7 +103,6 @@ CompiledVariant Excluded(const compiler::v1::VariantSettings& settings) {
   return excluded;
 }
 
-// The compiling of some variants of one source: what is remembered, then runs for the rest.
 absl::Status CannotBeRun(const std::string& why) {
   return absl::FailedPreconditionError(
       absl::StrCat("the compiler cannot be run (", why,
@@ -118,6 +117,7 @@ absl::Status NotStarted(const std::string& compiler, const absl::Status& status)
   return CannotBeRun(absl::StrCat(compiler, ": ", status.message()));
 }
 
+// The compiling of some variants of one source: what is remembered, then runs for the rest.
 class Compilation {
  public:
   Compilation(const Options& options, const std::string& fingerprint, CommandRunner& commands,
