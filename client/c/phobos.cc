@@ -161,7 +161,6 @@ phobos::TuneCallbacks CallbacksOf(const phobos_tune_request& request) {
       return Failure(sink, "the reference");
     };
   }
-  callbacks.reference_only_reads = request.reference_only_reads != 0;
   if (request.memory != nullptr) {
     callbacks.memory = [user, function = request.memory](size_t parameter, int64_t bytes) {
       return function(user, static_cast<int32_t>(parameter), static_cast<size_t>(bytes));

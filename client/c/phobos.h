@@ -190,9 +190,9 @@ phobos_code phobos_expected_set(phobos_expected* expected, const char* parameter
                                 size_t size);
 
 // Computes what the kernel should. arguments: one a parameter; for a tensor the address of a copy
-// that the reference may change, valid during the call (it is the upload itself: no other copy is
-// made); for a scalar the address of its value. Calls phobos_expected_set for every tensor that the
-// kernel writes and returns 0; or says why not and returns 1. May be called twice in a tune.
+// that the reference may change, valid during the call; for a scalar the address of its value.
+// Calls phobos_expected_set for every tensor that the kernel writes and returns 0; or says why not
+// and returns 1. May be called twice in a tune.
 typedef int (*phobos_reference_function)(void* user, void* const* arguments,
                                          phobos_expected* expected, phobos_sink* sink);
 
@@ -215,10 +215,13 @@ typedef struct phobos_progress {
 // new. Not 0 cancels: the call gives PHOBOS_CANCELLED. The struct lives for the call.
 typedef int (*phobos_progress_function)(void* user, const phobos_progress* progress);
 
-// Where the reference's copy of a tensor shall be, by the parameter's index: `bytes` of memory,
-// aligned to 64, left alone by its owner until the reference returned or the call that tunes ended.
-// Asked only where the daemon takes the tensor from the card itself, and anew for each call of the
-// reference. NULL: the library's own memory, which ends with the reference's call.
+// Where the reference's copy of a tensor shall be, by the parameter's index: private anonymous
+// memory, as mmap gives it, of `bytes` and what is left of the last page. It is its owner's, who
+// may unmap it when the reference returned or the call that tunes ended. Other pages may be laid
+// over it, copy on write, which are only good until that call ends: who keeps the memory longer
+// writes to each page before the reference returns. Asked for what is large or on a card, and anew
+// for each call of the reference. NULL: the library's own memory, which ends with the reference's
+// call.
 typedef void* (*phobos_memory_function)(void* user, int32_t parameter, size_t bytes);
 
 typedef struct phobos_tune_request {
@@ -233,12 +236,9 @@ typedef struct phobos_tune_request {
   void* user;
   const double* rtol;  // NULL: the type's own. May only widen
   const double* atol;
-  int32_t no_flush_l2;  // 1: times with warm caches
-  int32_t tie_break;    // 0: the daemon's choice; 1: fastest; 2: first within noise
-  int32_t force;        // 1: only a Result newer than the last seen here, or the stored one
-  // 1: the reference leaves the arguments that it gets as they are. It then works while the daemon
-  // still copies them.
-  int32_t reference_only_reads;
+  int32_t no_flush_l2;       // 1: times with warm caches
+  int32_t tie_break;         // 0: the daemon's choice; 1: fastest; 2: first within noise
+  int32_t force;             // 1: only a Result newer than the last seen here, or the stored one
   int64_t queue_timeout_ms;  // 0: the daemon's default, here and below
   int64_t run_timeout_ms;
   int64_t upload_timeout_ms;

@@ -42,6 +42,19 @@ StatusOr<std::byte*> Segments::Use(const SegmentGrant& grant) {
   return mapping.bytes;
 }
 
+Status Segments::LayOver(std::byte* at, uint64_t segment, int64_t offset, size_t bytes) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = mappings_.find(segment);
+  if (found == mappings_.end()) {
+    return Status(Code::kInternal, "segment " + std::to_string(segment) + " is not in use");
+  }
+  const void* laid = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
+                          found->second.memory.get(), offset);
+  if (laid != MAP_FAILED) return Status();
+  return Status(Code::kResourceExhausted, "mmap of " + std::to_string(bytes) +
+                                              " bytes for the reference: " + strerror(errno));
+}
+
 void Segments::Done(uint64_t segment) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = mappings_.find(segment);
@@ -95,6 +108,7 @@ StatusOr<Segments::Mapping> Segments::Fetch(const SegmentGrant& grant) const {
   // A child that is forked meanwhile has no use for it and must not keep it alive.
   madvise(bytes, mapping.size, MADV_DONTFORK);
   mapping.bytes = static_cast<std::byte*>(bytes);
+  mapping.memory = std::move(received->fd);
   return mapping;
 }
 

@@ -33,6 +33,11 @@ class Segments {
   // Begins a use: fetches and maps the segment when it is new. Gives its first byte, valid until
   // Done. Unavailable: the daemon did not hand it out. Internal: it is smaller than granted.
   StatusOr<std::byte*> Use(const SegmentGrant& grant);
+  // Lays `bytes` of a segment in use, from `offset` on, over memory of this process from `at` on:
+  // up to the end of the last page. A page is copied when it is first written there, and is this
+  // process's own from then on; until then it shows what the segment has. REQUIRES: `at` and
+  // `offset` lie on pages, and the bytes in what was granted. ResourceExhausted.
+  Status LayOver(std::byte* at, uint64_t segment, int64_t offset, size_t bytes) const;
   // Ends a use.
   void Done(uint64_t segment);
 
@@ -42,6 +47,7 @@ class Segments {
  private:
   struct Mapping {
     Fd side;  // the daemon takes the segment back when this closes
+    Fd memory;
     std::byte* bytes = nullptr;
     size_t size = 0;
     int uses = 0;

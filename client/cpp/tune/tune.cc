@@ -50,10 +50,9 @@ class Conversation {
   stub::TuneRequest OpenRequest(bool with_source) const;
   // Acts on an event. True: that was the last one.
   StatusOr<bool> Take(stub::TuneEvent event, TuneOutcome& outcome);
+  // Calls the reference, too; what it computed is sent once the daemon owns the arguments.
   Status OnLead(const stub::Lead& lead);
   Status OnArgsOwned();
-  // Calls the reference; what it computed is sent once the daemon owns the arguments.
-  Status Compute();
   Status OnReferenceFailed(const Status& status);
   const std::vector<Constant>* SettingsOf(int32_t variant) const;
 
@@ -63,7 +62,7 @@ class Conversation {
   TuneProgress progress_;
   std::unique_ptr<stub::TuneCall> call_;
   std::unique_ptr<Upload> upload_;  // while this caller leads
-  std::optional<Status> computed_;  // what the reference said, where it was called already
+  Status computed_;                 // what the reference said
   bool is_lost_ = false;
   bool heard_ = false;
 };
@@ -159,7 +158,6 @@ const std::vector<Constant>* Conversation::SettingsOf(int32_t variant) const {
 Status Conversation::OnLead(const stub::Lead& lead) {
   progress_.leads = true;
   upload_ = nullptr;  // of an earlier lead
-  computed_ = std::nullopt;
   StatusOr<std::unique_ptr<Upload>> upload = Upload::Begin(spec_, call_->segments(), lead);
   if (!upload.ok()) return upload.status();
   stub::TuneRequest request;
@@ -186,16 +184,11 @@ Status Conversation::OnLead(const stub::Lead& lead) {
   args.buffers = *std::move(buffers);
   upload_ = *std::move(upload);
   call_->Send(request);
-  // Where the daemon copies from the card, the segments are the reference's alone.
-  if (!spec_.callbacks.reference_only_reads && !upload_->leaves_segments()) return Status();
-  return Compute();
-}
-
-Status Conversation::Compute() {
-  if (Status status = upload_->CopyArguments([this] { return patience_.IsInterrupted(); });
+  if (Status status = upload_->MakeCopies([this] { return patience_.IsInterrupted(); });
       !status.ok()) {
     return status;
   }
+  // While the daemon makes copies of its own.
   computed_ = upload_->CallReference();
   return patience_.IsInterrupted() ? Cancelled() : Status();
 }
@@ -205,10 +198,7 @@ Status Conversation::OnArgsOwned() {
     return Status(Code::kInternal, "the daemon took over arguments that were not sent");
   }
   if (patience_.IsInterrupted()) return Cancelled();
-  if (!computed_.has_value()) {
-    if (Status status = Compute(); !status.ok()) return status;
-  }
-  if (!computed_->ok()) return OnReferenceFailed(*computed_);
+  if (!computed_.ok()) return OnReferenceFailed(computed_);
   StatusOr<stub::Expected> expected =
       upload_->Answers([this] { return patience_.IsInterrupted(); });
   if (!expected.ok()) return OnReferenceFailed(expected.status());

@@ -52,12 +52,12 @@ struct TuneCallbacks {
   // Computes what the kernel should, or fails. May be called twice. Empty: this caller only
   // follows.
   std::function<Status(ReferenceCall& call)> reference;
-  // The reference leaves the arguments' copies as they are: it works beside the daemon that takes
-  // its own from them, not after it.
-  bool reference_only_reads = false;
-  // Where the reference's copy of a tensor that the daemon takes from the card itself shall be:
-  // `bytes` of memory, aligned to 64, the caller's until the reference returned, or was not called.
-  // Null: the tune's own. Asked anew for each call of the reference. May be empty.
+  // Where the reference's copy of a tensor shall be: private anonymous memory, as mmap gives it, of
+  // `bytes` and what is left of the last page. It is the caller's, who may unmap it when the
+  // reference returned, or was not called. Where another process can see the bytes as they are
+  // uploaded, their pages are laid over it, copy on write, until the tune ends: who keeps the
+  // memory longer writes to each page before the reference returns. Null: the tune's own. Asked
+  // anew for each call of the reference, not for small tensors. May be empty.
   std::function<void*(size_t parameter, int64_t bytes)> memory;
   // Called at least every 200 ms but while the reference runs. True: cancel. May be empty.
   std::function<bool(const TuneProgress& progress)> progress;

@@ -2,6 +2,7 @@
 #include "client/cpp/tune/upload.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -20,6 +21,9 @@ Status BadPlan(const std::string& what) {
 
 // Bytes of a tensor that are looked at before all of it.
 constexpr int64_t kFirstLook = int64_t{1} << 18;
+
+// Less is copied sooner than mapped.
+constexpr int64_t kWorthMapping = int64_t{1} << 20;
 
 Status Cancelled() { return Status(Code::kCancelled, "the caller cancelled"); }
 
@@ -89,7 +93,6 @@ Status Upload::PlaceTensors() {
 StatusOr<std::vector<stub::BufferRef>> Upload::HandOver(const std::function<bool()>& interrupted) {
   if (Status status = memory_.Settle(); !status.ok()) return status;
   std::vector<stub::BufferRef> refs;
-  leaves_segments_ = true;
   for (size_t i = 0; i < places_.size(); ++i) {
     const stub::BufferRequest* request = places_[i].request;
     if (request == nullptr) continue;
@@ -108,8 +111,10 @@ StatusOr<std::vector<stub::BufferRef>> Upload::HandOver(const std::function<bool
       places_[i].is_foreign = true;
       continue;
     }
-    leaves_segments_ = leaves_segments_ && request->bytes == 0;
-    if (Status status = CopyIn(i); !status.ok()) return status;
+    if (Status status = memory_.Copy(places_[i].shared, spec_.values[i], request->bytes);
+        !status.ok()) {
+      return status;
+    }
   }
   return refs;
 }
@@ -125,16 +130,15 @@ stub::BufferRef Upload::RefOf(size_t parameter) const {
   return ref;
 }
 
-Status Upload::CopyIn(size_t parameter) {
-  Place& place = places_[parameter];
-  place.is_copied = true;
-  return memory_.Copy(arguments_[parameter], spec_.values[parameter], place.request->bytes);
+bool Upload::IsLaidOver(const Place& place) const {
+  return !place.is_foreign && place.request->bytes >= kWorthMapping &&
+         place.request->offset_bytes % sysconf(_SC_PAGESIZE) == 0;
 }
 
-Status Upload::PlaceForeign(size_t parameter) {
+Status Upload::PlaceCopy(size_t parameter) {
   Place& place = places_[parameter];
   arguments_[parameter] = nullptr;
-  if (spec_.callbacks.memory) {
+  if (spec_.callbacks.memory && (place.is_foreign || IsLaidOver(place))) {
     arguments_[parameter] = spec_.callbacks.memory(parameter, place.request->bytes);
   }
   if (arguments_[parameter] != nullptr) return Status();
@@ -148,23 +152,35 @@ Status Upload::PlaceForeign(size_t parameter) {
   return Status();
 }
 
-Status Upload::CopyArguments(const std::function<bool()>& interrupted) {
+Status Upload::FillCopy(size_t parameter) {
+  const Place& place = places_[parameter];
+  const stub::BufferRequest& request = *place.request;
+  auto* const copy = static_cast<std::byte*>(arguments_[parameter]);
+  if (place.is_foreign) return memory_.Copy(copy, spec_.values[parameter], request.bytes);
+  const auto bytes = static_cast<size_t>(request.bytes);
+  if (IsLaidOver(place)) {
+    return segments_.LayOver(copy, request.segment, request.offset_bytes, bytes);
+  }
+  memcpy(copy, place.shared, bytes);
+  return Status();
+}
+
+Status Upload::MakeCopies(const std::function<bool()>& interrupted) {
   std::vector<std::span<std::byte>> own, answers;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
-    if (place.request == nullptr) continue;
+    if (place.request == nullptr || place.request->bytes == 0) continue;
     const auto bytes = static_cast<size_t>(place.request->bytes);
     if (place.expected != nullptr) answers.emplace_back(place.expected, bytes);
-    if (place.is_copied || !place.is_foreign) continue;
-    if (Status status = PlaceForeign(i); !status.ok()) return status;
-    own.emplace_back(static_cast<std::byte*>(arguments_[i]), bytes);
+    if (Status status = PlaceCopy(i); !status.ok()) return status;
+    if (place.is_foreign) own.emplace_back(static_cast<std::byte*>(arguments_[i]), bytes);
   }
   const PagesAhead ahead(own);
   if (ahead_ == nullptr) ahead_ = std::make_unique<PagesAhead>(answers);
   for (size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].request == nullptr || places_[i].is_copied) continue;
+    if (places_[i].request == nullptr || places_[i].request->bytes == 0) continue;
     if (interrupted()) return Cancelled();
-    if (Status status = CopyIn(i); !status.ok()) return status;
+    if (Status status = FillCopy(i); !status.ok()) return status;
   }
   return Status();
 }
@@ -182,13 +198,11 @@ StatusOr<stub::Expected> Upload::Answers(const std::function<bool()>& interrupte
       FillWithWrong(dtype, places_[i].expected, bytes / ElementBytes(dtype), values.data());
     }
     // The reference may have changed its copies: it gets new ones, with the overwritten tensors.
-    for (Place& place : places_) place.is_copied = false;
-    if (Status status = CopyArguments(interrupted); !status.ok()) return status;
+    if (Status status = MakeCopies(interrupted); !status.ok()) return status;
     for (size_t k = 0; k < holding->size(); ++k) {
       memcpy(arguments_[(*holding)[k]], wrong[k].data(), wrong[k].size());
     }
     if (Status status = CallReference(); !status.ok()) return status;
-    // What the reference made of them is not what a variant shall start from.
     for (size_t k = 0; k < holding->size(); ++k) {
       memcpy(places_[(*holding)[k]].shared, wrong[k].data(), wrong[k].size());
       expected.replaced.push_back(RefOf((*holding)[k]));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Upload: the arguments and expected answers of one lead, in the daemon's shared memory. The
-// arguments' copies serve twice: the daemon takes its own from them, then the reference works on
-// them. Arguments that the daemon takes from the card itself are copied for the reference alone,
-// into memory of this process. One thread.
+// arguments' copies serve twice: the daemon takes its own from them, and the reference sees them
+// copy on write. Arguments that the daemon takes from the card itself are copied for the reference
+// alone. One thread.
 #ifndef PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 #define PHOBOS_CLIENT_CPP_TUNE_UPLOAD_H_
 
@@ -35,16 +35,13 @@ class Upload : private ReferenceCall {
   // this gives. `interrupted` is asked between tensors; Cancelled.
   StatusOr<std::vector<stub::BufferRef>> HandOver(const std::function<bool()>& interrupted);
 
-  // Whether the daemon takes no argument's bytes from the segments: what is there is the
-  // reference's alone.
-  bool leaves_segments() const { return leaves_segments_; }
+  // Makes the reference's copies. REQUIRES: HandOver() gave OK. Errors: as HandOver, the card's,
+  // and ResourceExhausted.
+  Status MakeCopies(const std::function<bool()>& interrupted);
 
-  // Copies what is not there yet, for the reference. Errors: as HandOver, and the card's.
-  Status CopyArguments(const std::function<bool()>& interrupted);
-
-  // Calls the reference on the copies: after the daemon owns copies of its own, or before where the
-  // reference only reads or the daemon leaves_segments(). REQUIRES: CopyArguments() gave OK.
-  // InvalidArgument: the answer is not one a written tensor; else what the reference says.
+  // Calls the reference on its copies, whether or not the daemon has its own by then. REQUIRES:
+  // MakeCopies() gave OK. InvalidArgument: the answer is not one a written tensor; else what the
+  // reference says.
   Status CallReference();
 
   // What to tell the daemon. Where a tensor that the kernel only writes holds the answer already,
@@ -57,9 +54,8 @@ class Upload : private ReferenceCall {
     std::byte* shared = nullptr;         // in the segments
     std::byte* expected = nullptr;       // in the segments; null: not written
     bool is_foreign = false;             // the daemon takes it from the card
-    std::unique_ptr<OwnPages> private_;  // of a foreign one, where the caller gives no memory
+    std::unique_ptr<OwnPages> private_;  // the reference's copy, where the caller gives no memory
     const stub::BufferRequest* request = nullptr;
-    bool is_copied = false;  // the reference's copy has the caller's bytes
     bool is_set = false;
   };
 
@@ -71,9 +67,11 @@ class Upload : private ReferenceCall {
 
   Status Map();
   Status PlaceTensors();
-  Status CopyIn(size_t parameter);
-  // Finds memory for the reference's copy of a tensor that the daemon takes from the card.
-  Status PlaceForeign(size_t parameter);
+  // Whether the reference's copy is the segment's own pages, copy on write.
+  bool IsLaidOver(const Place& place) const;
+  // Finds memory for the reference's copy.
+  Status PlaceCopy(size_t parameter);
+  Status FillCopy(size_t parameter);
   stub::BufferRef RefOf(size_t parameter) const;
   StatusOr<std::vector<size_t>> HoldingTheAnswer();
   StatusOr<bool> HoldsTheAnswer(size_t parameter);
@@ -88,7 +86,6 @@ class Upload : private ReferenceCall {
   Memory& memory_;
   stub::Segments& segments_;
   const stub::Lead lead_;
-  bool leaves_segments_ = false;
   std::vector<std::byte*> bases_;      // one a segment of the lead that is mapped
   std::vector<Place> places_;          // one a parameter
   std::vector<uint64_t> scalars_;      // what arguments_ points at for scalars

@@ -88,7 +88,6 @@ class TuneRequest(ctypes.Structure):
         ("no_flush_l2", c_int32),
         ("tie_break", c_int32),
         ("force", c_int32),
-        ("reference_only_reads", c_int32),
         ("queue_timeout_ms", c_int64),
         ("run_timeout_ms", c_int64),
         ("upload_timeout_ms", c_int64),

@@ -6,6 +6,7 @@ where ml_dtypes is installed, else f32 arrays that hold bf16 values; its answer 
 """
 
 import ctypes
+import mmap
 import sys
 import threading
 
@@ -64,20 +65,40 @@ def _dtype_of(parameter, numpy):
     return numpy.dtype(parameter.dtype.typestr)
 
 
-_ALIGNMENT = 64
+_WORTH_HUGE_PAGES = 4 << 20
 
 
-def memory(size):
-    """A NumPy array of that many bytes, aligned, for copies() to make an argument of."""
-    array = _numpy().empty(size + _ALIGNMENT, dtype="uint8")
-    start = -array.ctypes.data % _ALIGNMENT
-    return array[start : start + size]
+class Memory:
+    """Where the library puts one argument of the reference; whole pages of this process alone.
+
+    The library may lay pages over it that are good until the tune ends.
+    """
+
+    def __init__(self, size):
+        self._map = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.address = _numpy().frombuffer(self._map, "uint8").ctypes.data
+        if size >= _WORTH_HUGE_PAGES:
+            try:
+                self._map.madvise(mmap.MADV_HUGEPAGE)
+            except (AttributeError, OSError):
+                pass  # small pages do, too
+
+    def array(self, dtype, count):
+        return _numpy().frombuffer(self._map, dtype, count)
+
+    def close(self):
+        """To be called before the reference's answer is given. Arrays may live on."""
+        try:
+            self._map.close()
+        except BufferError:  # somebody keeps an array: its pages become copies of their own
+            pages = _numpy().frombuffer(self._map, "uint8")[:: mmap.PAGESIZE]
+            pages |= 0
 
 
 def copies(parameters, shapes, addresses, given=(), kernel=""):
     """The arguments as the reference gets them, of memory of their own, by position.
 
-    given: arrays of memory(), by position, that hold what is at the address already.
+    given: by position, the Memory that the address is of, if it is one.
     """
     numpy = _numpy(kernel)
     made = []
@@ -86,8 +107,8 @@ def copies(parameters, shapes, addresses, given=(), kernel=""):
         count = 1
         for side in shape:
             count *= side
-        if i in given and given[i].ctypes.data == address:
-            array = given[i].view(dtype).reshape(shape)
+        if i in given and given[i].address == address:
+            array = given[i].array(dtype, count).reshape(shape)
         else:
             held = (ctypes.c_char * (count * dtype.itemsize)).from_address(address) if count else b""
             array = numpy.frombuffer(held, dtype=dtype, count=count).reshape(shape).copy()

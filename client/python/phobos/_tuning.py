@@ -92,7 +92,7 @@ class Tuning:
         self._reference = reference
         self._errors = {}  # "grid", "reference" -> the first exception of the user's function
         self._bar = None
-        self._given = {}  # the arrays that the reference gets and the library fills, by position
+        self._given = {}  # the memory of what the reference gets, by position
         self._values = description.signature.pack(binding.values)
         self._extents = (ctypes.c_int64 * len(binding.extents))(*binding.extents)
         request = self.request = _library.TuneRequest()
@@ -112,7 +112,6 @@ class Tuning:
             request.atol = ctypes.pointer(ctypes.c_double(options.atol))
         request.no_flush_l2 = not options.flush_l2
         request.force = bool(options.force)
-        request.reference_only_reads = 1  # it gets copies of its own
         request.stream = binding.stream
 
     @property
@@ -185,11 +184,11 @@ class Tuning:
 
     def _on_memory(self, user, parameter, size):
         try:
-            given = _reference.memory(size)
+            given = _reference.Memory(size)
         except BaseException:  # nothing may pass through C, which has memory of its own
             return None
         self._given[parameter] = given
-        return given.ctypes.data
+        return given.address
 
     def _on_reference(self, user, arguments, expected, sink):
         return self._guarded("reference", sink, self._fill_expected, arguments, expected)
@@ -199,9 +198,16 @@ class Tuning:
         kernel = self._description.kernel
         addresses = arguments[: len(parameters)]
         given, self._given = self._given, {}
-        copies = _reference.copies(parameters, shapes, addresses, given, kernel)
-        del given
-        answer = self._reference(*copies)
+        try:
+            copies = _reference.copies(parameters, shapes, addresses, given, kernel)
+            self._tell(self._reference(*copies), shapes, expected)
+        finally:
+            copies = None
+            for memory in given.values():
+                memory.close()
+
+    def _tell(self, answer, shapes, expected):
+        parameters, kernel = self._description.signature.parameters, self._description.kernel
         for name, array in _reference.expected(answer, parameters, shapes, kernel).items():
             code = self._library.expect(expected, name.encode(), array.ctypes.data, array.nbytes)
             if code:

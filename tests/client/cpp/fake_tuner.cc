@@ -13,8 +13,11 @@ namespace phobos::testing {
 namespace {
 
 constexpr int kBlocks[] = {256, 512};
-constexpr int64_t kSegmentBytes = 1 << 20;
-constexpr int64_t kSlack = 256;  // so that two tensors of a segment do not touch
+constexpr int64_t kSegmentBytes = 16 << 20;
+constexpr int64_t kPage = 4096;
+
+// Where the next tensor begins: on a page, as the daemon does it, and not where this one ends.
+int64_t After(int64_t end) { return end / kPage * kPage + kPage; }
 
 std::string ArtifactPath(int variant) {
   return std::string(getenv("TEST_SRCDIR")) + "/" + getenv("TEST_WORKSPACE") +
@@ -278,10 +281,10 @@ grpc::Status FakeTuner::Lead(Context*, TuneStream* stream, const proto::Open& op
     buffer->set_bytes(open.tensor_bytes(tensor++));
     buffer->set_is_written(parameter.is_written());
     buffer->set_offset_bytes(offset);
-    offset += buffer->bytes() + kSlack;
+    offset = After(offset + buffer->bytes());
     if (!parameter.is_written()) continue;
     buffer->set_expected_offset_bytes(offset);
-    offset += buffer->bytes() + kSlack;
+    offset = After(offset + buffer->bytes());
   }
   for (int i = 0; i < description.variants_size(); ++i) lead.add_variants(i);
   auto* grant = lead.add_segments();

@@ -166,17 +166,19 @@ TEST_F(KernelTest, MemoryIsUsedAgain) {
 
 TEST_F(KernelTest, AnAnswerThatIsThereAlreadyIsOverwritten) {
   const auto kernel = Open(true);
-  Arrays a(1000);
-  for (size_t i = 0; i < a.out.size(); ++i) a.out[i] = a.x[i] + a.y[i];
-  ASSERT_TRUE(kernel->Tune(a.Arguments(), AddGrid).ok());
-  const proto::Expected expected = tuner_.last_expected();
-  ASSERT_EQ(expected.replaced_size(), 1);
-  EXPECT_EQ(expected.replaced(0).parameter(), "out");
-  const std::vector<float> sent = tuner_.LastArgument("out");
-  for (size_t i = 0; i < sent.size(); ++i) EXPECT_GE(std::abs(sent[i] - a.out[i]), 1) << i;
-  EXPECT_EQ(tuner_.LastExpected("out")[10], 10.5f);
-  EXPECT_TRUE(a.IsSum());  // the caller's own array is left alone
-  EXPECT_EQ(tuner_.LastArgument("y")[5], 0.5f);
+  for (const size_t n : {1000, 1 << 19}) {  // the reference's: copied, and laid over
+    Arrays a(n);
+    for (size_t i = 0; i < a.out.size(); ++i) a.out[i] = a.x[i] + a.y[i];
+    ASSERT_TRUE(kernel->Tune(a.Arguments(), AddGrid).ok());
+    const proto::Expected expected = tuner_.last_expected();
+    ASSERT_EQ(expected.replaced_size(), 1);
+    EXPECT_EQ(expected.replaced(0).parameter(), "out");
+    const std::vector<float> sent = tuner_.LastArgument("out");
+    for (size_t i = 0; i < sent.size(); ++i) ASSERT_GE(std::abs(sent[i] - a.out[i]), 1) << i;
+    EXPECT_EQ(tuner_.LastExpected("out")[10], 10.5f);
+    EXPECT_TRUE(a.IsSum());  // the caller's own array is left alone
+    EXPECT_EQ(tuner_.LastArgument("y")[5], 0.5f);
+  }
 }
 
 TEST_F(KernelTest, WithoutAReferenceFirstChoicesUntilTuned) {
@@ -435,31 +437,35 @@ TEST_F(KernelTest, AReferenceThatFails) {
   EXPECT_EQ(tuner_.last_reference_failure(), "ValueError: no such thing");
 }
 
-TEST_F(KernelTest, AReferenceThatOnlyReadsRunsWhileTheDaemonCopies) {
-  for (const bool only_reads : {true, false}) {
-    Arrays a(1000);
-    std::promise<void> called;
+TEST_F(KernelTest, TheReferenceRunsWhileTheDaemonCopiesAndMayChangeWhatItGets) {
+  for (const int64_t n : {1000, 1 << 19}) {  // copied, and laid over
+    Arrays a(static_cast<size_t>(n));
+    const std::vector<float> x = a.x;
+    std::promise<void> changed;
     std::future_status seen_while_copying = std::future_status::deferred;
     tuner_.during_copy = [&] {
-      const auto limit = std::chrono::milliseconds(only_reads ? 20000 : 200);
-      seen_while_copying = called.get_future().wait_for(limit);
+      seen_while_copying = changed.get_future().wait_for(std::chrono::seconds(20));
+      EXPECT_EQ(tuner_.LastArgument("x"), x);
     };
     TuneRequest request;
-    request.extents = {1000};
+    request.extents = {n};
     for (const Argument& argument : a.Arguments()) request.values.push_back(argument.bits);
     request.force = true;
     request.callbacks.grid = [](int32_t, const std::vector<Constant>&) { return Grid{4, 1, 1}; };
-    request.callbacks.reference_only_reads = only_reads;
     request.callbacks.reference = [&](ReferenceCall& call) {
-      called.set_value();
-      std::vector<float> sum(1000);
-      for (size_t i = 0; i < sum.size(); ++i) sum[i] = a.x[i] + a.y[i];
-      return call.Set("out", sum.data(), sum.size() * sizeof(float));
+      auto* const sum = static_cast<float*>(call.arguments()[0]);
+      const auto* const y = static_cast<const float*>(call.arguments()[1]);
+      for (int64_t i = 0; i < n; ++i) sum[i] += y[i];
+      changed.set_value();
+      return call.Set("out", sum, static_cast<size_t>(n) * sizeof(float));
     };
     const StatusOr<Tuned> tuned = Open(false)->plans().Tune(request);
     ASSERT_TRUE(tuned.ok()) << tuned.status().message();
-    EXPECT_TRUE(seen_while_copying ==
-                (only_reads ? std::future_status::ready : std::future_status::timeout));
+    EXPECT_TRUE(seen_while_copying == std::future_status::ready);
+    EXPECT_EQ(a.x, x);
+    std::vector<float> sum(x);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += a.y[i];
+    EXPECT_EQ(tuner_.LastExpected("out"), sum);
   }
 }
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reference gets, and what is made of its answer."""
 
+import ctypes
 import importlib.util
+import mmap
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -12,6 +15,17 @@ import fake
 import phobos.lang as ph
 from phobos import _reference
 from phobos._arguments import Parameter, Signature
+
+
+def lay_over(address, file, size):
+    """What the library does for large arguments: a file's pages there, copy on write."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+    map_fixed = 0x10
+    both = mmap.PROT_READ | mmap.PROT_WRITE
+    if libc.mmap(address, size, both, mmap.MAP_PRIVATE | map_fixed, file, 0) != address:
+        raise OSError("mmap")
 
 
 def parameters(*records):
@@ -31,19 +45,43 @@ class CopiesTest(unittest.TestCase):
         self.assertTrue(copy.flags.writeable and copy.flags.owndata or copy.base.flags.owndata)
 
     def test_what_the_library_filled_is_taken_as_it_is(self):
-        given = _reference.memory(24)
-        self.assertEqual((given.nbytes, given.ctypes.data % 64), (24, 0))
-        given.view(np.float32)[:] = np.arange(6)
+        given = _reference.Memory(24)
+        self.assertEqual(given.address % mmap.PAGESIZE, 0)
+        given.array(np.float32, 6)[:] = np.arange(6)
         y = np.ones(6, np.float32)
         taken, copy = _reference.copies(
             parameters(fake.tensor("x"), fake.tensor("y")),
             [(6,), (6,)],
-            [given.ctypes.data, y.ctypes.data],
-            {0: given, 1: _reference.memory(24)},
+            [given.address, y.ctypes.data],
+            {0: given, 1: _reference.Memory(24)},
         )
         self.assertEqual(taken.tolist(), [0, 1, 2, 3, 4, 5])
-        self.assertTrue(np.shares_memory(taken, given) and taken.flags.writeable)
+        self.assertTrue(np.shares_memory(taken, given.array(np.float32, 6)))
+        self.assertTrue(taken.flags.writeable)
         self.assertFalse(np.shares_memory(copy, y))
+
+    def test_what_is_kept_has_pages_of_its_own(self):
+        size = 3 * mmap.PAGESIZE
+        with tempfile.TemporaryFile() as file:
+            file.write(b"a" * size)
+            file.flush()
+            given = _reference.Memory(size)
+            lay_over(given.address, file.fileno(), size)
+            kept = given.array("uint8", size)
+            kept[0] = ord("b")
+            given.close()
+            file.seek(0)
+            file.write(b"c" * size)
+            file.flush()
+        self.assertEqual(kept.tobytes(), b"b" + b"a" * (size - 1))
+
+    def test_what_is_not_kept_is_gone(self):
+        given = _reference.Memory(1 << 20)
+        given.array("uint8", 1 << 20)[:] = 1
+        given.close()
+        with open("/proc/self/maps") as maps:
+            starts = [line.split("-")[0] for line in maps]
+        self.assertNotIn(f"{given.address:x}", starts)
 
     def test_scalars_are_numpy_scalars_of_the_declared_type(self):
         a, b = np.float32(0.25), np.array([True])

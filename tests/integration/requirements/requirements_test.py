@@ -360,6 +360,28 @@ class TuneTest(Case):
             """)
         self.assertEqual(ended.err, "")
 
+    def test_what_a_reference_keeps_stays_as_it_was(self):
+        text = """
+            kept = []
+            def keeping(*arguments):
+                kept.append(arguments)
+                answer = {"out": arguments[0] + arguments[1]}
+                arguments[0][:7] = 1
+                return answer
+            size = 1 << 20
+            x, y, out = arrays(size)
+            add.tune(grid, x, y, out, reference=keeping)
+            a, b = arrays(size)[:2]
+            add.tune(grid, a + 5, b + 6, out, reference=keeping, force=True)
+            first, second = kept
+            assert (first[0][:7] == 1).all() and np.array_equal(first[0][7:], x[7:])
+            assert np.array_equal(first[1], y) and np.array_equal(second[1], b + 6)
+            first[1][:] = 3
+            assert np.array_equal(second[1], b + 6)
+            say(times=len(kept))
+            """
+        self.assertEqual(self.run_program(text).times, 2)
+
     def test_an_answer_that_is_there_already_proves_nothing(self):
         self.run_program("""
             x, y, _ = arrays(5000)
