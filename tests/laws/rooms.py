@@ -38,6 +38,7 @@ ROOMS = {
     "compiler/syntax": (["base"], ["absl"]),
     "compiler/ir": (["base"], ["absl"]),
     "compiler/sema": (["base", "compiler/syntax", "compiler/ir"], ["absl"]),
+    "compiler/interpreter": (["base", "compiler/ir"], ["absl"]),
     "compiler/passes": (["base", "compiler/ir"], ["absl"]),
     "compiler/race": (["base", "compiler/ir"], ["absl"]),
     "compiler/codegen": (["base", "compiler/ir", "compiler/passes"], ["absl", "llvm"]),

@@ -103,7 +103,8 @@ absl::StatusOr<std::vector<Argument>> RunGuarded(
     }
     slots.push_back(reinterpret_cast<uint64_t>(tensors[p]->data()));
   }
-  for (int64_t extent : ExtentsOf(function, launch)) slots.push_back(extent);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> extents, ExtentsOf(function, launch));
+  slots.insert(slots.end(), extents.begin(), extents.end());
   RETURN_IF_ERROR(run(slots.data()));
 
   std::vector<Argument> result = launch.arguments;
@@ -172,13 +173,14 @@ std::string Compare(const ir::Function& function, const std::string& name,
 }  // namespace
 
 std::string Differences(const ir::Function& function, const Launch& launch) {
-  const std::vector<Argument> want = Interpret(function, launch);
+  const absl::StatusOr<std::vector<Argument>> want = Interpret(function, launch);
+  if (!want.ok()) return absl::StrCat("interpreter: ", want.status().ToString());
   std::string text;
   for (const host::Chip& chip : ChipsUnderTest()) {
     const auto compiled = Compiled::Make(function, chip);
     if (!compiled.ok()) return absl::StrCat(chip.name, ": ", compiled.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, chip.name, (*compiled)->Run(launch, against), want);
+      text += Compare(function, chip.name, (*compiled)->Run(launch, against), *want);
     }
   }
   for (int32_t threads : ThreadsUnderTest()) {
@@ -186,7 +188,7 @@ std::string Differences(const ir::Function& function, const Launch& launch) {
     const auto emulated = Emulated::Make(function, threads);
     if (!emulated.ok()) return absl::StrCat(name, ": ", emulated.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, name, (*emulated)->Run(launch, against), want);
+      text += Compare(function, name, (*emulated)->Run(launch, against), *want);
     }
   }
   return text;

@@ -13,10 +13,21 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/host/host.h"
+#include "compiler/interpreter/interpreter.h"
+#include "compiler/interpreter/number.h"
 #include "compiler/ir/ir.h"
-#include "tests/compiler/codegen/reference.h"
 
 namespace phobos::compiler::testing {
+
+using interpreter::Argument;
+using interpreter::Bits;
+using interpreter::ExtentsOf;
+using interpreter::FromInteger;
+using interpreter::FromReal;
+using interpreter::Interpret;
+using interpreter::IsNan;
+using interpreter::Launch;
+using interpreter::ToReal;
 
 // The chip of this machine's level; with $PHOBOS_TEST_EVERY_CHIP, as in the long tier, every level
 // that it can run.

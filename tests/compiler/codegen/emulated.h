@@ -14,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "compiler/ir/ir.h"
 #include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/reference.h"
 
 namespace phobos::compiler::testing {
 

@@ -21,7 +21,7 @@
 #include "compiler/ir/printer.h"
 #include "gtest/gtest.h"
 #include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/number.h"
+#include "tests/compiler/codegen/ulp.h"
 
 namespace phobos::compiler::testing {
 namespace {

@@ -63,13 +63,14 @@ TEST(AlignmentTest, HoldsAtEveryPromiseAndPosition) {
       launch.arguments.push_back(std::move(argument));
     }
     launch.grid[0] = 4;
-    const std::vector<Argument> want = Interpret(function, launch);
+    const auto want = Interpret(function, launch);
+    ASSERT_TRUE(want.ok()) << want.status();
     for (int32_t threads : {32, 64}) {
       const auto emulated = Emulated::Make(function, threads);
       ASSERT_TRUE(emulated.ok()) << emulated.status();
       const auto got = (*emulated)->Run(launch, Against::kPageBefore);
       ASSERT_TRUE(got.ok()) << got.status();
-      EXPECT_EQ((*got)[1].elements, want[1].elements)
+      EXPECT_EQ((*got)[1].elements, (*want)[1].elements)
           << c.promised_bytes << " " << c.promised_multiple << " " << c.columns << " " << c.step
           << " " << c.first;
     }

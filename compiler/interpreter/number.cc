@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/codegen/number.h"
+#include "compiler/interpreter/number.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-namespace phobos::compiler::testing {
+namespace phobos::compiler::interpreter {
 namespace {
 
 using ir::DType;
 using ir::Opcode;
-
-// Digits of the significand and the least and greatest exponent e of m * 2^e, m integer.
-struct Format {
-  int digits;
-  int least;
-  int greatest;
-};
-
-Format FormatOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF16:
-      return {11, -24, 5};
-    case DType::kBF16:
-      return {8, -133, 120};
-    case DType::kF32:
-      return {24, -149, 104};
-    default:
-      return {53, -1074, 971};
-  }
-}
 
 template <typename Float, typename Integer>
 Integer BitsOf(Float value) {
@@ -102,9 +82,44 @@ T Power(T value, int power) {
   return result;
 }
 
+// What a built-in of limited accuracy gives, as a long double: wider than every type, so that one
+// rounding is left to do.
+std::optional<long double> BuiltIn(Opcode opcode, long double a, long double b) {
+  switch (opcode) {
+    case Opcode::kExp:
+      return std::exp(a);
+    case Opcode::kExp2:
+      return std::exp2(a);
+    case Opcode::kExpm1:
+      return std::expm1(a);
+    case Opcode::kLog:
+      return std::log(a);
+    case Opcode::kLog2:
+      return std::log2(a);
+    case Opcode::kLog1p:
+      return std::log1p(a);
+    case Opcode::kPow:
+      return std::pow(a, b);
+    case Opcode::kRsqrt:
+      return 1 / std::sqrt(a);
+    case Opcode::kSin:
+      return std::sin(a);
+    case Opcode::kCos:
+      return std::cos(a);
+    case Opcode::kTanh:
+      return std::tanh(a);
+    case Opcode::kErf:
+      return std::erf(a);
+    case Opcode::kSigmoid:
+      return 1 / (1 + std::exp(-a));
+    default:
+      return std::nullopt;
+  }
+}
+
 // f32 and f64, in the type itself.
 template <typename T>
-T FloatResult(const ir::Op& op, T a, T b, T c) {
+std::optional<T> FloatResult(const ir::Op& op, T a, T b, T c) {
   T modulus;
   switch (op.opcode) {
     case Opcode::kAdd:
@@ -138,13 +153,15 @@ T FloatResult(const ir::Op& op, T a, T b, T c) {
       return std::ceil(a);
     case Opcode::kRound:
       return std::nearbyint(a);
-    default:
+    case Opcode::kSqrt:
       return std::sqrt(a);
+    default:
+      return std::nullopt;
   }
 }
 
 // f16 and bf16: in f32 and rounded, but fma with one rounding of the exact value.
-Bits NarrowResult(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
+std::optional<Bits> NarrowResult(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   if (op.opcode == Opcode::kFma) {
     const double product =
         static_cast<double>(ToReal(dtype, v[0])) * static_cast<double>(ToReal(dtype, v[1]));
@@ -158,7 +175,9 @@ Bits NarrowResult(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   }
   float wide[3] = {};
   for (size_t i = 0; i < v.size(); ++i) wide[i] = static_cast<float>(ToReal(dtype, v[i]));
-  return FromReal(dtype, FloatResult<float>(op, wide[0], wide[1], wide[2]));
+  const std::optional<float> result = FloatResult<float>(op, wide[0], wide[1], wide[2]);
+  if (!result.has_value()) return std::nullopt;
+  return FromReal(dtype, *result);
 }
 
 __int128 FloorDivision(__int128 a, __int128 b, __int128* modulus) {
@@ -175,7 +194,7 @@ __int128 FloorDivision(__int128 a, __int128 b, __int128* modulus) {
   return quotient;
 }
 
-__int128 IntegerResult(const ir::Op& op, DType dtype, __int128 a, __int128 b) {
+std::optional<__int128> IntegerResult(const ir::Op& op, DType dtype, __int128 a, __int128 b) {
   const int width = dtype == DType::kBool ? 1 : ir::BitWidth(dtype);
   const bool in_width = b >= 0 && b < width;
   __int128 modulus;
@@ -192,11 +211,8 @@ __int128 IntegerResult(const ir::Op& op, DType dtype, __int128 a, __int128 b) {
     case Opcode::kMod:
       FloorDivision(a, b, &modulus);
       return modulus;
-    case Opcode::kPowInt: {
-      unsigned __int128 result = 1;
-      for (int i = 0; i < op.index; ++i) result *= static_cast<unsigned __int128>(a);
-      return static_cast<__int128>(result);
-    }
+    case Opcode::kPowInt:
+      return static_cast<__int128>(Power(static_cast<unsigned __int128>(a), op.index));
     case Opcode::kNegate:
       return -a;
     case Opcode::kAbs:
@@ -220,8 +236,10 @@ __int128 IntegerResult(const ir::Op& op, DType dtype, __int128 a, __int128 b) {
       return a | b;
     case Opcode::kXor:
       return a ^ b;
+    case Opcode::kNot:
+      return ~a;  // of a bool, FromInteger keeps the lowest bit
     default:
-      return ~a;  // kNot; of a bool, FromInteger keeps the lowest bit
+      return std::nullopt;
   }
 }
 
@@ -266,7 +284,43 @@ Bits Cast(DType from, DType to, Bits bits) {
   return FromInteger(to, value);
 }
 
+Bits Bitcast(DType from, DType to, Bits bits) {
+  if (!ir::IsFloat(to)) return FromInteger(to, bits);
+  const int width = ir::BitWidth(from);
+  return width == 64 ? bits : bits & ((Bits{1} << width) - 1);
+}
+
+std::optional<Bits> ApplyToFloats(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
+  const auto real = [&](size_t i) { return i < v.size() ? ToReal(dtype, v[i]) : 0; };
+  if (const auto exact = BuiltIn(op.opcode, real(0), real(1)); exact.has_value()) {
+    return FromReal(dtype, *exact);
+  }
+  const auto bits = [&](size_t i) { return i < v.size() ? v[i] : 0; };
+  if (dtype == DType::kF32) {
+    const auto result = FloatResult(op, F32(bits(0)), F32(bits(1)), F32(bits(2)));
+    return result.has_value() ? std::optional<Bits>(OfF32(*result)) : std::nullopt;
+  }
+  if (dtype == DType::kF64) {
+    const auto result = FloatResult(op, F64(bits(0)), F64(bits(1)), F64(bits(2)));
+    return result.has_value() ? std::optional<Bits>(OfF64(*result)) : std::nullopt;
+  }
+  return NarrowResult(op, dtype, v);
+}
+
 }  // namespace
+
+FloatFormat FormatOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return {11, -24, 5};
+    case DType::kBF16:
+      return {8, -133, 120};
+    case DType::kF32:
+      return {24, -149, 104};
+    default:
+      return {53, -1074, 971};
+  }
+}
 
 long double ToReal(DType dtype, Bits bits) {
   switch (dtype) {
@@ -292,7 +346,7 @@ long double ToReal(DType dtype, Bits bits) {
 
 Bits FromReal(DType dtype, long double value, int sticky) {
   if (std::isnan(value) || std::isinf(value) || value == 0) return Encode(dtype, value);
-  const Format format = FormatOf(dtype);
+  const FloatFormat format = FormatOf(dtype);
   const long double magnitude = std::fabs(value);
   const int exponent = std::max(std::ilogb(magnitude) - format.digits + 1, format.least);
   const long double scaled = std::ldexp(magnitude, -exponent);
@@ -334,19 +388,16 @@ __int128 ToInteger(DType dtype, Bits bits) {
 
 bool IsNan(DType dtype, Bits bits) { return ir::IsFloat(dtype) && std::isnan(ToReal(dtype, bits)); }
 
-Bits Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
+bool IsElementwise(Opcode opcode) { return opcode >= Opcode::kAdd && opcode <= Opcode::kBitcast; }
+
+std::optional<Bits> Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   switch (op.opcode) {
     case Opcode::kSelect:
       return v[0] ? v[1] : v[2];
     case Opcode::kCast:
       return Cast(dtype, op.type.dtype, v[0]);
-    case Opcode::kBitcast: {
-      if (ir::IsFloat(op.type.dtype)) {
-        const int width = ir::BitWidth(dtype);
-        return width == 64 ? v[0] : v[0] & ((Bits{1} << width) - 1);
-      }
-      return FromInteger(op.type.dtype, v[0]);
-    }
+    case Opcode::kBitcast:
+      return Bitcast(dtype, op.type.dtype, v[0]);
     case Opcode::kIsNan:
       return IsNan(dtype, v[0]);
     case Opcode::kIsInf:
@@ -357,38 +408,11 @@ Bits Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   if (op.opcode >= Opcode::kEqual && op.opcode <= Opcode::kGreaterEqual) {
     return Compare(op.opcode, dtype, v[0], v[1]);
   }
-  auto operand = [&](size_t i) { return i < v.size() ? v[i] : 0; };
-  if (dtype == DType::kF32) {
-    return OfF32(FloatResult(op, F32(operand(0)), F32(operand(1)), F32(operand(2))));
-  }
-  if (dtype == DType::kF64) {
-    return OfF64(FloatResult(op, F64(operand(0)), F64(operand(1)), F64(operand(2))));
-  }
-  if (ir::IsFloat(dtype)) return NarrowResult(op, dtype, v);
-  return FromInteger(
-      dtype, IntegerResult(op, dtype, ToInteger(dtype, operand(0)), ToInteger(dtype, operand(1))));
+  if (ir::IsFloat(dtype)) return ApplyToFloats(op, dtype, v);
+  const std::optional<__int128> result =
+      IntegerResult(op, dtype, ToInteger(dtype, v[0]), v.size() > 1 ? ToInteger(dtype, v[1]) : 0);
+  if (!result.has_value()) return std::nullopt;
+  return FromInteger(dtype, *result);
 }
 
-double UlpError(DType dtype, Bits got, long double want) {
-  const long double value = ToReal(dtype, got);
-  constexpr double kInfinite = std::numeric_limits<double>::infinity();
-  if (std::isnan(want)) return std::isnan(value) ? 0 : kInfinite;
-  if (std::isnan(value)) return kInfinite;
-  const Bits rounded = FromReal(dtype, want);
-  if (rounded == got) return 0;
-  const long double nearest = ToReal(dtype, rounded);
-  if (std::isinf(value) || std::isinf(nearest)) {
-    // At the edge: the largest finite number and infinity are one apart.
-    const Format format = FormatOf(dtype);
-    const long double edge = std::ldexp(1.0L, format.digits + format.greatest);
-    const long double clamped = std::isinf(value) ? std::copysign(edge, value) : value;
-    const long double target = std::isinf(want) ? std::copysign(2 * edge, want) : want;
-    return static_cast<double>(std::fabs(clamped - target) / std::ldexp(1.0L, format.greatest));
-  }
-  const Format format = FormatOf(dtype);
-  const int exponent =
-      want == 0 ? format.least : std::max(std::ilogb(want) - format.digits + 1, format.least);
-  return static_cast<double>(std::fabs(value - want) / std::ldexp(1.0L, exponent));
-}
-
-}  // namespace phobos::compiler::testing
+}  // namespace phobos::compiler::interpreter
