@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -12,7 +13,6 @@
 #include "base/concat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/printer.h"
-#include "compiler/ir/verifier.h"
 #include "compiler/manifest/description.h"
 #include "compiler/manifest/files.h"
 #include "compiler/passes/pipeline.h"
@@ -28,7 +28,7 @@ absl::StatusOr<ir::Function> LowerAndVerify(const Compilation& compilation,
                                             const sema::Settings& settings) {
   ASSIGN_OR_RETURN(ir::Function function, sema::Lower(compilation.source, compilation.module,
                                                       compilation.kernel, settings));
-  RETURN_IF_ERROR(ir::Verify(function));
+  RETURN_IF_ERROR(passes::VerifyAfter(passes::kLowered, function));
   return function;
 }
 
@@ -144,13 +144,13 @@ absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& comp
   return variants;
 }
 
-absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t index) {
+absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t index,
+                                    std::string_view stage) {
+  ASSIGN_OR_RETURN(const std::span<const passes::Pass> passes, passes::PassesUpTo(stage));
   const sema::Settings settings = compilation.kernel.VariantSettings(index);
   ASSIGN_OR_RETURN(ir::Function function, LowerAndVerify(compilation, settings));
-  const std::string lowered = ir::Print(function);
-  ASSIGN_OR_RETURN(function, passes::Run(std::move(function)));
-  return Concat("# variant ", index, " as lowered\n", lowered, "\n# variant ", index,
-                " after the passes\n", ir::Print(function));
+  ASSIGN_OR_RETURN(function, passes::Run(std::move(function), passes));
+  return Concat("# variant ", index, " after ", stage, "\n", ir::Print(function));
 }
 
 }  // namespace phobos::compiler

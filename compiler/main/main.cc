@@ -118,9 +118,10 @@ int CompileAndReport(const Options& options, const Compilation& compilation,
   return kFailed;
 }
 
-int PrintVariants(const Compilation& compilation, const std::vector<int64_t>& indexes) {
+int PrintVariants(const Options& options, const Compilation& compilation,
+                  const std::vector<int64_t>& indexes) {
   for (const int64_t index : indexes) {
-    const absl::StatusOr<std::string> text = PrintIr(compilation, index);
+    const absl::StatusOr<std::string> text = PrintIr(compilation, index, options.ir_stage);
     if (!text.ok()) return Complain(text.status(), kFailed);
     std::cout << *text;
   }
@@ -156,7 +157,8 @@ int RunOnFile(const Options& options) {
                                 options.out,
                                 options.jobs > 0 ? options.jobs : cpus,
                                 ThreadCpuNanoseconds};
-  if (options.action == Options::Action::kPrintIr) return PrintVariants(compilation, *indexes);
+  if (options.action == Options::Action::kPrintIr)
+    return PrintVariants(options, compilation, *indexes);
   return CompileAndReport(options, compilation, *indexes);
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
+#include "compiler/passes/pipeline.h"
 
 namespace phobos::compiler {
 namespace {
@@ -20,7 +21,8 @@ usage: phobos-compile FILE.py [options]       FILE may be - for standard input
 
 what to do
   --describe             show the kernel: parameters, extents, key, search space, conditions
-  --print-ir             show the tile IR of the chosen variants, before and after the passes
+  --print-ir[=STAGE]     show the tile IR of the chosen variants, as the source says it, or as it is
+                         after a stage: lower (what the source says), stage (what is compiled)
   (neither)              compile the chosen variants
 
 which kernel, which variants
@@ -53,7 +55,7 @@ exit status
 examples
   phobos-compile add.py --describe
   phobos-compile add.py --all-variants --check-races --out build/add
-  phobos-compile gemm.py --kernel gemm --set BM=64 --set BN=128 --print-ir
+  phobos-compile gemm.py --kernel gemm --set BM=64 --set BN=128 --print-ir=stage
   phobos-compile - --file-name cell.py --all-variants --format json < cell.py
 )";
 
@@ -76,7 +78,7 @@ enum Flag {
 
 constexpr option kFlags[] = {
     {"describe", no_argument, nullptr, kDescribe},
-    {"print-ir", no_argument, nullptr, kPrintIr},
+    {"print-ir", optional_argument, nullptr, kPrintIr},
     {"kernel", required_argument, nullptr, kKernel},
     {"all-variants", no_argument, nullptr, kAllVariants},
     {"variants", required_argument, nullptr, kVariants},
@@ -114,6 +116,13 @@ absl::Status Act(Options::Action action, Options* options) {
   return absl::OkStatus();
 }
 
+absl::Status ReadStage(std::string_view stage, Options* options) {
+  RETURN_IF_ERROR(Act(Options::Action::kPrintIr, options));
+  options->ir_stage = stage.empty() ? passes::kLowered : stage;
+  const absl::Status status = passes::PassesUpTo(options->ir_stage).status();
+  return status.ok() ? status : Wrong(Concat("--print-ir: ", std::string(status.message())));
+}
+
 absl::Status ReadRange(std::string_view text, Options* options) {
   RETURN_IF_ERROR(Select(Options::Selection::kRange, options));
   const size_t dash = text.find('-');
@@ -144,7 +153,7 @@ absl::Status ReadFlag(int flag, Options* options) {
     case kDescribe:
       return Act(Options::Action::kDescribe, options);
     case kPrintIr:
-      return Act(Options::Action::kPrintIr, options);
+      return ReadStage(value, options);
     case kVersion:
       return Act(Options::Action::kVersion, options);
     case kHelpFlag:

@@ -20,6 +20,7 @@ struct Options {
   enum class Format { kText, kJson };
 
   Action action = Action::kCompile;
+  std::string ir_stage;   // kPrintIr: after which stage, one of passes/pipeline.h
   std::string file;       // "-": standard input
   std::string file_name;  // in messages; empty: as `file`
   std::string kernel;     // empty: the only one of the file

@@ -5,14 +5,36 @@
 #ifndef PHOBOS_COMPILER_PASSES_PIPELINE_H_
 #define PHOBOS_COMPILER_PASSES_PIPELINE_H_
 
+#include <span>
+#include <string_view>
+
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/ir/ir.h"
 
 namespace phobos::compiler::passes {
 
-// What a back end compiles; what it may assume is said at each pass. REQUIRES: the function passes
-// ir::Verify. Internal: a pass made one that does not.
-absl::StatusOr<ir::Function> Run(ir::Function function);
+struct Pass {
+  std::string_view name;  // also the name of the stage behind it
+  ir::Function (*run)(ir::Function function);
+};
+
+// All of them, in the order in which they run.
+std::span<const Pass> Passes();
+
+// The stage before the first pass: what Lower made.
+inline constexpr std::string_view kLowered = "lower";
+
+// The passes up to `stage`: none for kLowered, else those up to that pass, it included.
+// InvalidArgument: no such stage; the message lists them.
+absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage);
+
+// ir::Verify of what `stage` made. Internal names the stage.
+absl::Status VerifyAfter(std::string_view stage, const ir::Function& function);
+
+// What a back end compiles; what it may assume is said at each pass. The function is verified after
+// each pass. REQUIRES: it passes ir::Verify. Internal: as VerifyAfter.
+absl::StatusOr<ir::Function> Run(ir::Function function, std::span<const Pass> passes = Passes());
 
 }  // namespace phobos::compiler::passes
 

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/main/options.h"
 #include "compiler/main/progress.h"
 #include "compiler/main/report.h"
 #include "compiler/main/selection.h"
 #include "compiler/manifest/description.h"
+#include "compiler/passes/pipeline.h"
 #include "tests/compiler/sema/analyze.h"
 #include "tests/status_matchers.h"
 
@@ -49,10 +51,20 @@ TEST(Options, AreRead) {
   ASSERT_OK_AND_ASSIGN(const Options range, Parsed({"-", "--variants", "3-17", "--print-ir"}));
   EXPECT_EQ(range.file, "-");
   EXPECT_EQ(range.action, Options::Action::kPrintIr);
+  EXPECT_EQ(range.ir_stage, "lower");
   EXPECT_EQ(range.first, 3);
   EXPECT_EQ(range.last, 17);
+  ASSERT_OK_AND_ASSIGN(const Options stage, Parsed({"-", "--print-ir=stage"}));
+  EXPECT_EQ(stage.ir_stage, "stage");
   EXPECT_OK(Parsed({"--version"}).status());
   EXPECT_OK(Parsed({"--help"}).status());
+}
+
+TEST(Options, HelpNamesEveryStage) {
+  for (const passes::Pass& pass : passes::Passes()) {
+    EXPECT_THAT(std::string(HelpText()),
+                HasSubstr(absl::StrCat(" ", std::string(pass.name), " (")));
+  }
 }
 
 TEST(Options, WrongOnesSayHowTheyAreWritten) {
@@ -73,6 +85,8 @@ TEST(Options, WrongOnesSayHowTheyAreWritten) {
            {{"a.py", "--set", "A=1", "--all-variants"}, "exclude each other"},
            {{"a.py", "--variants", "1", "--all-variants"}, "exclude each other"},
            {{"a.py", "--describe", "--print-ir"}, "exclude each other"},
+           {{"a.py", "--print-ir=x"},
+            "no stage \"x\"; the stages are, in their order: lower, stage"},
            {{"a.py", "--out", ""}, "--out needs the name of a folder"},
        }) {
     EXPECT_THAT(Parsed(words), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(expected)));

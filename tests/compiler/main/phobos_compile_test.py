@@ -334,8 +334,24 @@ class PhobosCompile(unittest.TestCase):
     def test_print_ir(self):
         done = self.run_compiler(self.write(ADD), "--set", "BLOCK=128", "--print-ir")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("# variant 8 as lowered", done.stdout)
+        self.assertIn("# variant 8 after lower\nkernel add(", done.stdout)
         self.assertIn("f32[128]", done.stdout)
+        self.assertEqual(self.run_compiler(self.write(ADD), "--set", "BLOCK=128", "--print-ir=lower").stdout, done.stdout)
+
+    def test_print_ir_after_a_stage(self):
+        used_twice = ADD.replace("    out[", "    e: ph.let = ph.exp(x[base:+BLOCK])\n    x[base:+BLOCK] = e\n    out[")
+        path = self.write(used_twice.replace("x[base:+BLOCK] + y", "e + y"))
+        self.assertNotIn(" = stage ", self.run_compiler(path, "--print-ir").stdout)
+        done = self.run_compiler(path, "--print-ir=stage", "--variants", "0-1")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(" = stage ", done.stdout)
+        self.assertIn("# variant 0 after stage\nkernel add(", done.stdout)
+        self.assertIn("# variant 1 after stage\nkernel add(", done.stdout)
+
+    def test_print_ir_after_a_stage_that_there_is_not(self):
+        done = self.run_compiler(self.write(ADD), "--print-ir=stege")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn('there is no stage "stege"; the stages are, in their order: lower, stage\n', done.stderr)
 
     def test_a_folder_that_cannot_be_made_is_1(self):
         path = self.write(ADD)
