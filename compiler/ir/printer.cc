@@ -2,12 +2,28 @@
 #include "compiler/ir/printer.h"
 
 #include <charconv>
+#include <iterator>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace phobos::compiler::ir {
 namespace {
+
+// In the order of Opcode.
+constexpr std::string_view kNames[] = {
+    "constant",  "block_id", "grid_size", "extent", "scalar", "iota",     "read",  "loop_index",
+    "broadcast", "add",      "sub",       "mul",    "div",    "floordiv", "mod",   "powi",
+    "neg",       "abs",      "min",       "max",    "mulhi",  "fma",      "shl",   "shr",
+    "and",       "or",       "xor",       "not",    "exp",    "exp2",     "expm1", "log",
+    "log2",      "log1p",    "pow",       "sqrt",   "rsqrt",  "sin",      "cos",   "tanh",
+    "erf",       "sigmoid",  "floor",     "ceil",   "round",  "isnan",    "isinf", "eq",
+    "ne",        "lt",       "le",        "gt",     "ge",     "select",   "cast",  "bitcast",
+    "load",      "store",    "declare",   "write",  "for",    "while",    "if",    "yield",
+    "break",     "continue", "return",    "assume", "stage",
+};
+static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
 
 std::string ValueName(ValueId value) {
   return value == kNoValue ? std::string("none") : absl::StrCat("%", value);
@@ -163,6 +179,36 @@ std::string ParamText(const Function& function, const Param& param) {
   return text;
 }
 
+// Whether the extents are in the order in which the parameters name them.
+bool ParamsNameExtentsInOrder(const Function& function) {
+  int32_t named = 0;
+  for (const Param& param : function.params) {
+    for (const Dim& dim : param.dims) {
+      if (dim.extent > named) return false;
+      if (dim.extent == named) ++named;
+    }
+  }
+  return named == static_cast<int32_t>(function.extents.size());
+}
+
+std::string SettingText(std::string_view value) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._";
+  if (!value.empty() && value.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(value);
+  }
+  return absl::StrCat("\"", absl::CEscape(std::string(value)), "\"");
+}
+
+// "xz" for the first and third.
+std::string GridText(int32_t dims) {
+  std::string text;
+  for (int32_t axis = 0; axis < 3; ++axis) {
+    if ((dims >> axis) & 1) text += AxisName(axis);
+  }
+  return text.empty() ? "none" : text;
+}
+
 std::string HeaderText(const Function& function) {
   std::string text = absl::StrCat("kernel ", function.name, "(",
                                   absl::StrJoin(function.params, ", ",
@@ -170,13 +216,27 @@ std::string HeaderText(const Function& function) {
                                                   absl::StrAppend(out, ParamText(function, param));
                                                 }),
                                   ")");
-  for (const auto& [name, value] : function.settings) absl::StrAppend(&text, " ", name, "=", value);
+  if (!ParamsNameExtentsInOrder(function)) {
+    absl::StrAppend(&text, " extents [",
+                    absl::StrJoin(function.extents, ", ",
+                                  [](std::string* out, const Extent& extent) {
+                                    absl::StrAppend(out, extent.name);
+                                  }),
+                    "]");
+  }
+  for (const auto& [name, value] : function.settings) {
+    absl::StrAppend(&text, " ", name, "=", SettingText(value));
+  }
   for (const Extent& extent : function.extents) {
     if (extent.multiple > 1) {
       absl::StrAppend(&text, " ", extent.name, ":multiple=", extent.multiple);
     }
   }
   absl::StrAppend(&text, " threads=", function.threads, " index_bits=", function.index_bits);
+  if (function.min_blocks != 0) absl::StrAppend(&text, " min_blocks=", function.min_blocks);
+  if (function.grid_dims_used != 7) {
+    absl::StrAppend(&text, " grid=", GridText(function.grid_dims_used));
+  }
   if (function.fast_math) absl::StrAppend(&text, " fast_math");
   return text;
 }
@@ -213,21 +273,13 @@ std::string Print(const Function& function) {
   return out;
 }
 
-std::string_view Name(Opcode opcode) {
-  // In the order of Opcode.
-  static constexpr std::string_view kNames[] = {
-      "constant",  "block_id", "grid_size", "extent", "scalar", "iota",     "read",  "loop_index",
-      "broadcast", "add",      "sub",       "mul",    "div",    "floordiv", "mod",   "powi",
-      "neg",       "abs",      "min",       "max",    "mulhi",  "fma",      "shl",   "shr",
-      "and",       "or",       "xor",       "not",    "exp",    "exp2",     "expm1", "log",
-      "log2",      "log1p",    "pow",       "sqrt",   "rsqrt",  "sin",      "cos",   "tanh",
-      "erf",       "sigmoid",  "floor",     "ceil",   "round",  "isnan",    "isinf", "eq",
-      "ne",        "lt",       "le",        "gt",     "ge",     "select",   "cast",  "bitcast",
-      "load",      "store",    "declare",   "write",  "for",    "while",    "if",    "yield",
-      "break",     "continue", "return",    "assume", "stage",
-  };
-  static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
-  return kNames[static_cast<size_t>(opcode)];
+std::string_view Name(Opcode opcode) { return kNames[static_cast<size_t>(opcode)]; }
+
+std::optional<Opcode> OpcodeNamed(std::string_view name) {
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if (kNames[i] == name) return static_cast<Opcode>(i);
+  }
+  return std::nullopt;
 }
 
 }  // namespace phobos::compiler::ir

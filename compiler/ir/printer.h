@@ -4,6 +4,7 @@
 #ifndef PHOBOS_COMPILER_IR_PRINTER_H_
 #define PHOBOS_COMPILER_IR_PRINTER_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,8 @@
 
 namespace phobos::compiler::ir {
 
-// For example "%7: f32[256] = add %5, %6".
+// A line for the signature, then a line an op, such as "%7: f32[256] = add %5, %6". It says all of
+// the function but its file_name and the places of its ops; text/parser.h reads it back.
 std::string Print(const Function& function);
 
 // One op as a line of Print, without its regions.
@@ -19,6 +21,7 @@ std::string Print(const Function& function, const Op& op);
 
 // "add" for kAdd.
 std::string_view Name(Opcode opcode);
+std::optional<Opcode> OpcodeNamed(std::string_view name);
 
 }  // namespace phobos::compiler::ir
 

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/verifier.h"
 #include "tests/compiler/codegen/emulated.h"
+#include "tests/compiler/ir/text/round_trip.h"
 
 namespace phobos::compiler::testing {
 namespace {
@@ -173,6 +174,9 @@ std::string Compare(const ir::Function& function, const std::string& name,
 }  // namespace
 
 std::string Differences(const ir::Function& function, const Launch& launch) {
+  if (const absl::Status status = ir::CheckRoundTrip(function); !status.ok()) {
+    return std::string(status.message());
+  }
   const absl::StatusOr<std::vector<Argument>> want = Interpret(function, launch);
   if (!want.ok()) return absl::StrCat("interpreter: ", want.status().ToString());
   std::string text;

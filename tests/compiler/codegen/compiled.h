@@ -74,8 +74,8 @@ class Compiled {
 };
 
 // Runs `function` compiled for each chip under test, both placements, as a GPU's threads would run
-// it (emulated.h), and interpreted; an empty text where all agree (a NaN agrees with any NaN), else
-// where they do not.
+// it (emulated.h), and interpreted, and checks that it comes back from its text; an empty text
+// where all agree (a NaN agrees with any NaN), else where they do not.
 std::string Differences(const ir::Function& function, const Launch& launch);
 
 }  // namespace phobos::compiler::testing

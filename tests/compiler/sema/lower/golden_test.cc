@@ -26,7 +26,7 @@ def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32]
 )"));
   EXPECT_EQ(ir::Print(function),
             "kernel add(x: f32[N] aligned 16 in, y: f32[N] in, out: f32[N] out) BLOCK=256 "
-            "THREADS=64 BITS=32 N:multiple=4 threads=64 index_bits=32\n"
+            "THREADS=64 BITS=32 N:multiple=4 threads=64 index_bits=32 grid=x\n"
             R"(  %0: i64 = block_id x
   %1: i64 = constant 256
   %2: i64 = mul %0, %1

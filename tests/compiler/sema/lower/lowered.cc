@@ -10,6 +10,7 @@
 #include "compiler/sema/lower.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/source.h"
+#include "tests/compiler/ir/text/round_trip.h"
 
 namespace phobos::compiler::sema {
 
@@ -33,6 +34,7 @@ absl::StatusOr<ir::Function> LowerFile(const std::string& file_text) {
   const Kernel& kernel = analysis.kernels.back();
   ASSIGN_OR_RETURN(ir::Function function, Lower(source, module, kernel, kernel.VariantSettings(0)));
   RETURN_IF_ERROR(ir::Verify(function));
+  RETURN_IF_ERROR(ir::CheckRoundTrip(function));
   return function;
 }
 

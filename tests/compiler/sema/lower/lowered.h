@@ -24,7 +24,7 @@ struct KernelText {
 std::string FileText(const KernelText& text);
 
 // The last kernel of the file at variant 0, or the error of whichever stage refused it. What is
-// returned has passed ir::Verify.
+// returned has passed ir::Verify and comes back from its text.
 absl::StatusOr<ir::Function> LowerFile(const std::string& file_text);
 absl::StatusOr<ir::Function> LowerKernel(const KernelText& text);
 
