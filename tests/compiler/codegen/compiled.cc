@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "compiler/ir/verifier.h"
 #include "tests/compiler/codegen/emulated.h"
+#include "tests/compiler/codegen/ulp.h"
 #include "tests/compiler/ir/text/round_trip.h"
 
 namespace phobos::compiler::testing {
@@ -155,7 +156,7 @@ std::vector<int32_t> ThreadsUnderTest() {
 // Where `got` is not what `want` is; what `name` got it by is said in front.
 std::string Compare(const ir::Function& function, const std::string& name,
                     const absl::StatusOr<std::vector<Argument>>& got,
-                    const std::vector<Argument>& want) {
+                    const std::vector<Argument>& want, const std::vector<double>& ulps) {
   if (!got.ok()) return absl::StrCat(name, ": ", got.status().ToString(), "\n");
   std::string text;
   for (size_t p = 0; p < want.size(); ++p) {
@@ -164,6 +165,10 @@ std::string Compare(const ir::Function& function, const std::string& name,
       const Bits g = (*got)[p].elements[i];
       const Bits w = want[p].elements[i];
       if (g == w || (IsNan(dtype, g) && IsNan(dtype, w))) continue;
+      // The interpreter's is the exact one, rounded.
+      if (p < ulps.size() && ulps[p] > 0 && UlpError(dtype, g, ToReal(dtype, w)) <= ulps[p] + 0.5) {
+        continue;
+      }
       absl::StrAppend(&text, name, ": ", function.params[p].name, "[", i, "] is 0x", absl::Hex(g),
                       ", want 0x", absl::Hex(w), "\n");
     }
@@ -173,7 +178,8 @@ std::string Compare(const ir::Function& function, const std::string& name,
 
 }  // namespace
 
-std::string Differences(const ir::Function& function, const Launch& launch) {
+std::string Differences(const ir::Function& function, const Launch& launch,
+                        const std::vector<double>& ulps) {
   if (const absl::Status status = ir::CheckRoundTrip(function); !status.ok()) {
     return std::string(status.message());
   }
@@ -184,7 +190,7 @@ std::string Differences(const ir::Function& function, const Launch& launch) {
     const auto compiled = Compiled::Make(function, chip);
     if (!compiled.ok()) return absl::StrCat(chip.name, ": ", compiled.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, chip.name, (*compiled)->Run(launch, against), *want);
+      text += Compare(function, chip.name, (*compiled)->Run(launch, against), *want, ulps);
     }
   }
   for (int32_t threads : ThreadsUnderTest()) {
@@ -192,7 +198,7 @@ std::string Differences(const ir::Function& function, const Launch& launch) {
     const auto emulated = Emulated::Make(function, threads);
     if (!emulated.ok()) return absl::StrCat(name, ": ", emulated.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, name, (*emulated)->Run(launch, against), *want);
+      text += Compare(function, name, (*emulated)->Run(launch, against), *want, ulps);
     }
   }
   return text;

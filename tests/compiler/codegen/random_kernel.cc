@@ -1,0 +1,641 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/codegen/random_kernel.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "compiler/ir/builder.h"
+#include "compiler/ir/shape.h"
+
+namespace phobos::compiler::testing {
+namespace {
+
+using interpreter::Argument;
+using interpreter::Bits;
+using interpreter::FromInteger;
+using interpreter::FromReal;
+using interpreter::Launch;
+using interpreter::ToReal;
+using ir::DType;
+using ir::Opcode;
+using ir::Shape;
+using ir::ValueId;
+
+constexpr DType kTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
+                            DType::kI16, DType::kI32,  DType::kI64, DType::kU8,  DType::kU16,
+                            DType::kU32, DType::kU64,  DType::kBool};
+constexpr size_t kMaxRank = 4;
+constexpr int64_t kMaxTensorElements = 4000;
+constexpr size_t kMaxOwnTensors = 16;
+
+constexpr Opcode kComparisons[] = {Opcode::kEqual,     Opcode::kNotEqual, Opcode::kLess,
+                                   Opcode::kLessEqual, Opcode::kGreater,  Opcode::kGreaterEqual};
+constexpr Opcode kLogic[] = {Opcode::kAnd, Opcode::kOr, Opcode::kXor};
+constexpr Opcode kOfTwoNumbers[] = {Opcode::kAdd,      Opcode::kSub, Opcode::kMul,
+                                    Opcode::kFloorDiv, Opcode::kMod, Opcode::kMinimum,
+                                    Opcode::kMaximum};
+constexpr Opcode kOfTwoInts[] = {Opcode::kMulHigh, Opcode::kShiftLeft, Opcode::kShiftRight,
+                                 Opcode::kAnd,     Opcode::kOr,        Opcode::kXor};
+constexpr Opcode kOfOneInt[] = {Opcode::kNegate, Opcode::kAbs, Opcode::kNot};
+constexpr Opcode kOfOneFloat[] = {Opcode::kNegate, Opcode::kAbs,   Opcode::kFloor,
+                                  Opcode::kCeil,   Opcode::kRound, Opcode::kSqrt};
+
+// How far two right results may lie apart, in units in the last place, by language.md.
+struct Approximate {
+  Opcode opcode;
+  double ulps;
+};
+constexpr Approximate kApproximate[] = {
+    {Opcode::kExp, 2},    {Opcode::kExp2, 2},  {Opcode::kExpm1, 4}, {Opcode::kLog, 2},
+    {Opcode::kLog2, 2},   {Opcode::kLog1p, 4}, {Opcode::kPow, 4},   {Opcode::kRsqrt, 2},
+    {Opcode::kSin, 4},    {Opcode::kCos, 4},   {Opcode::kTanh, 2},  {Opcode::kErf, 2},
+    {Opcode::kSigmoid, 4}};
+// sin and cos keep their promise up to 1e5; this is exact in every type.
+constexpr double kMostOfTrig = 32768;
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed), b_(ir::Function{.name = "random"}) {}
+
+  RandomKernel Make() {
+    AddParams();
+    for (int axis = 0; axis < 3; ++axis) {
+      if (axis == 0 || Below(3) == 0) Keep(b_.BlockId(axis));
+      if (Below(4) == 0) Keep(b_.GridSize(axis));
+    }
+    Keep(b_.Elementwise(Opcode::kMul, {values_[0], b_.Int(Below(70))}));
+    for (int32_t scalar : scalars_) Keep(b_.ScalarParam(scalar));
+    Keep(b_.Extent(0));
+    b_.Assume(b_.Elementwise(Opcode::kGreaterEqual, {values_.back(), b_.Int(0)}));
+    Statements(12 + Below(16), 0);
+    StoreSomething();
+    RandomKernel kernel{b_.Finish(), {}, {}};
+    kernel.function.index_bits = Below(2) == 0 ? 32 : 64;
+    kernel.launch = LaunchOf(kernel.function);
+    for (size_t p = 0; p < kernel.function.params.size(); ++p) {
+      kernel.ulps.push_back(
+          ulps_.count(static_cast<int32_t>(p)) > 0 ? ulps_[static_cast<int32_t>(p)] : 0);
+    }
+    return kernel;
+  }
+
+ private:
+  int64_t Below(int64_t limit) {
+    return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit));
+  }
+  template <typename T, size_t n>
+  T OneOf(const T (&all)[n]) {
+    return all[Below(n)];
+  }
+  template <typename T>
+  const T& OneOf(const std::vector<T>& all) {
+    return all[Below(static_cast<int64_t>(all.size()))];
+  }
+  const ir::Type& TypeOf(ValueId value) { return b_.TypeOf(value); }
+
+  // Few types, shapes and places, so that much is read where something was written.
+  void AddParams() {
+    const int64_t multiple = Below(3) == 0 ? 4 : 1;
+    sizes_ = {Below(150) / multiple * multiple, 1 + Below(40)};
+    const ir::Dim n{.extent = b_.AddExtent("N", multiple)};
+    const ir::Dim m{.extent = b_.AddExtent("M")};
+    for (int i = 0; i < 2; ++i) {
+      types_.push_back(OneOf(kTypes));
+      shapes_.push_back(NewShape());
+    }
+    for (int i = 0; i < 4; ++i) {
+      std::vector<ir::Dim> dims = {n};
+      if (Below(3) == 0) dims.push_back(m);
+      while (Below(4) == 0 && dims.size() < kMaxRank) {
+        const ir::Dim literal{.extent = -1, .literal = 1 + Below(6)};
+        if (ElementsOf(dims) * literal.literal > kMaxTensorElements) break;
+        dims.insert(dims.begin() + Below(static_cast<int64_t>(dims.size()) + 1), literal);
+      }
+      tensors_.push_back(b_.AddTensor("t" + std::to_string(i), OneOf(types_), dims));
+    }
+    for (int i = 0; i < 2; ++i) {
+      scalars_.push_back(b_.AddScalar("s" + std::to_string(i), OneOf(types_)));
+    }
+  }
+
+  int64_t SideOf(const ir::Dim& dim) const {
+    return dim.extent >= 0 ? sizes_[dim.extent] : dim.literal;
+  }
+
+  int64_t ElementsOf(const std::vector<ir::Dim>& dims) const {
+    int64_t elements = 1;
+    for (const ir::Dim& dim : dims) elements *= SideOf(dim);
+    return elements;
+  }
+
+  Shape SomeShape() { return Below(5) == 0 ? NewShape() : OneOf(shapes_); }
+
+  Shape NewShape() {
+    switch (Below(8)) {
+      case 0:
+        return {};
+      case 1:
+        return {1 + Below(4), 1 + Below(20)};
+      case 2:
+        return {1 + Below(3), 1 + Below(4), 1 + Below(9)};
+      case 3:
+        return {1 + Below(2), 1 + Below(3), 1 + Below(3), 1 + Below(6)};
+      case 4:
+      case 5:
+        return {1 + Below(70)};
+      default:
+        return {int64_t{1} << Below(7)};
+    }
+  }
+
+  // A shape that broadcasts to `shape`, of at least rank `least`.
+  Shape PartOf(const Shape& shape, size_t least) {
+    const auto skipped =
+        static_cast<ptrdiff_t>(Below(static_cast<int64_t>(shape.size() - least) + 1));
+    Shape part(shape.begin() + skipped, shape.end());
+    for (int64_t& side : part) {
+      if (Below(3) == 0) side = 1;
+    }
+    return part;
+  }
+
+  // A value in sight of this type, or a new one.
+  ValueId Get(const ir::Type& type) {
+    std::vector<ValueId> fits;
+    for (ValueId value : values_) {
+      if (TypeOf(value) == type) fits.push_back(value);
+    }
+    if (!fits.empty() && Below(5) != 0) return OneOf(fits);
+    return Keep(Fresh(type));
+  }
+
+  ValueId Keep(ValueId value) {
+    values_.push_back(value);
+    return value;
+  }
+
+  ValueId Fresh(const ir::Type& type) {
+    // A value of the same shape and another type, cast; or one of another shape, spread out.
+    for (ValueId value : values_) {
+      if (TypeOf(value).shape == type.shape && TypeOf(value).dtype != type.dtype && Below(3) == 0) {
+        return b_.Cast(value, type.dtype);
+      }
+    }
+    if (type.is_scalar()) return Constant(type.dtype);
+    if (type.shape.size() == 1 && type.dtype == DType::kI64 && Below(2) == 0) {
+      return b_.Iota(type.shape[0]);
+    }
+    const Shape part = Below(2) == 0 ? PartOf(type.shape, 0) : Shape{};
+    return b_.Broadcast(part == type.shape ? Constant(type.dtype) : Get({type.dtype, part}),
+                        type.shape);
+  }
+
+  ValueId Constant(DType dtype) {
+    if (ir::IsFloat(dtype)) {
+      return b_.Constant(dtype, static_cast<double>(ToReal(dtype, Number(dtype))));
+    }
+    return b_.Constant(dtype, Number(dtype));
+  }
+
+  // Mostly a small number, else one where arithmetic changes.
+  Bits Number(DType dtype) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    constexpr double kOdd[] = {kInfinity, -kInfinity, kNan,    -0.0,   0.0,      1e-7,    -1e-40,
+                               6e4,       -7e4,       3.4e38,  1e-310, -1.7e308, 1.0,     -1.0,
+                               0x1p-25,   0x1p31,     -0x1p63, 0x1p64, 2049,     0x1p-149};
+    if (ir::IsFloat(dtype)) {
+      if (Below(6) == 0) return FromReal(dtype, OneOf(kOdd));
+      return FromReal(dtype, static_cast<long double>(Below(300) - 100) / (1 << Below(9)));
+    }
+    if (dtype == DType::kBool) return Below(2);
+    switch (Below(8)) {
+      case 0:
+        return FromInteger(dtype, static_cast<int64_t>(random_()));
+      case 1: {
+        // 0, -1, and the ends of each width.
+        const __int128 end = __int128{1} << (8 * (Below(9)) - (Below(2) == 0 ? 1 : 0) + 1);
+        return FromInteger(dtype, end / 2 - Below(2));
+      }
+      default:
+        return FromInteger(dtype, Below(300) - 100);
+    }
+  }
+
+  // A position that mostly lies near the tensors.
+  ValueId Position() {
+    constexpr int64_t kFar[] = {std::numeric_limits<int64_t>::min(),
+                                std::numeric_limits<int64_t>::max() - 2, int64_t{1} << 31,
+                                -(int64_t{1} << 32), (int64_t{1} << 62) + 1};
+    if (Below(40) == 0) return b_.Int(OneOf(kFar));
+    if (Below(2) == 0) return b_.Int(Below(2) == 0 ? 0 : Below(30) - 10);
+    ValueId value = Get({DType::kI64, {}});
+    value = b_.Elementwise(Opcode::kMod, {value, b_.Int(50 + Below(50))});
+    return Keep(b_.Elementwise(Opcode::kSub, {value, b_.Int(Below(10))}));
+  }
+
+  // Positions of a gather, of a shape that broadcasts to `shape`.
+  ValueId Positions(const Shape& shape, bool is_first) {
+    const Shape own = is_first ? shape : PartOf(shape, 1);
+    const ValueId tile = Get({DType::kI64, own});
+    if (Below(8) == 0) return tile;
+    return b_.Elementwise(Opcode::kMod, {tile, b_.Broadcast(b_.Int(30 + Below(100)), own)});
+  }
+
+  // Positions of which no two are the same: those of a scatter.
+  ValueId DistinctPositions(int64_t length) {
+    const auto spread = [&](int64_t number) { return b_.Broadcast(b_.Int(number), {length}); };
+    const ValueId scaled =
+        b_.Elementwise(Opcode::kMul, {b_.Iota(length), spread(Below(2) == 0 ? 1 : Below(5) - 5)});
+    return b_.Elementwise(Opcode::kAdd, {scaled, spread(Below(60) - 5)});
+  }
+
+  // Subscripts of a tensor that give `shape`; nothing when there are none.
+  std::optional<std::vector<ir::Subscript>> Subscripts(int32_t tensor, const Shape& shape,
+                                                       bool is_store) {
+    const size_t rank = b_.function().params[tensor].dims.size();
+    // Which axes of the shape are those of gathers, and by how many dimensions.
+    size_t first = 0;
+    size_t count = 0;
+    size_t gathers = 0;
+    if (!shape.empty() && Below(4) == 0) {
+      first = static_cast<size_t>(Below(static_cast<int64_t>(shape.size())));
+      const auto most = is_store ? 1 : static_cast<int64_t>(shape.size() - first);
+      count = static_cast<size_t>(1 + Below(most));
+      gathers = static_cast<size_t>(1 + Below(2));
+    }
+    if (shape.size() - count + gathers > rank) return std::nullopt;
+    const Shape gathered(shape.begin() + first, shape.begin() + first + count);
+    size_t elements = rank - (shape.size() - count) - gathers;
+    size_t axis = 0;
+    bool has_gather = false;
+    std::vector<ir::Subscript> subscripts;
+    while (subscripts.size() < rank) {
+      if (gathers > 0 && axis == first && !has_gather) {
+        // The axes of the gathers stand where the first one stands.
+        if (elements > 0 && Below(2) == 0) {
+          --elements;
+          subscripts.push_back(ir::ElementAt(Position()));
+          continue;
+        }
+        subscripts.push_back(
+            ir::GatherAt(is_store ? DistinctPositions(gathered[0]) : Positions(gathered, true)));
+        has_gather = true;
+        --gathers;
+        axis += count;
+        continue;
+      }
+      const int64_t slices = static_cast<int64_t>(shape.size() - axis) -
+                             (gathers > 0 && !has_gather ? static_cast<int64_t>(count) : 0);
+      const int64_t later_gathers = has_gather ? static_cast<int64_t>(gathers) : 0;
+      const int64_t choice = Below(slices + later_gathers + static_cast<int64_t>(elements));
+      if (choice < slices) {
+        subscripts.push_back(ir::SliceAt(Position(), shape[axis++]));
+      } else if (choice < slices + later_gathers) {
+        subscripts.push_back(ir::GatherAt(Positions(gathered, false)));
+        --gathers;
+      } else {
+        subscripts.push_back(ir::ElementAt(Position()));
+        --elements;
+      }
+    }
+    return subscripts;
+  }
+
+  void Load() {
+    const int32_t tensor = OneOf(tensors_);
+    const DType dtype = b_.function().params[tensor].dtype;
+    const Shape shape = SomeShape();
+    const auto subscripts = Subscripts(tensor, shape, false);
+    if (!subscripts.has_value()) return;
+    const ValueId fill =
+        Below(3) == 0 ? Get({dtype, Below(2) == 0 ? shape : Shape{}}) : ir::kNoValue;
+    const ValueId mask = Below(4) == 0 ? Get({DType::kBool, shape}) : ir::kNoValue;
+    Keep(b_.Load(tensor, *subscripts, fill, mask));
+  }
+
+  void StoreSomething() {
+    const int32_t tensor = OneOf(tensors_);
+    const DType dtype = b_.function().params[tensor].dtype;
+    const Shape shape = SomeShape();
+    const auto subscripts = Subscripts(tensor, shape, true);
+    if (!subscripts.has_value()) return;
+    const ValueId mask = Below(4) == 0 ? Get({DType::kBool, shape}) : ir::kNoValue;
+    b_.Store(tensor, *subscripts, Get({dtype, shape}), mask);
+  }
+
+  void Compute() {
+    const size_t before = values_.size();
+    ComputeFrom(Below(2) == 0 ? OneOf(values_) : Recent());
+    if (values_.size() > before && Below(3) == 0) StoreToItsOwn(values_.back(), 0);
+  }
+
+  // One of the last values, so that operations build on each other.
+  ValueId Recent() {
+    return values_[values_.size() - 1 - Below(std::min<int64_t>(6, values_.size()))];
+  }
+
+  void ComputeFrom(ValueId a) {
+    const ir::Type type = TypeOf(a);
+    switch (Below(8)) {
+      case 0:
+        Keep(b_.Elementwise(OneOf(kComparisons), {a, Get(type)}));
+        return;
+      case 1:
+        Keep(b_.Elementwise(Opcode::kSelect, {Get({DType::kBool, type.shape}), a, Get(type)}));
+        return;
+      case 2:
+        Keep(b_.Cast(a, Below(4) == 0 ? OneOf(kTypes) : OneOf(types_)));
+        return;
+      case 3:
+        Reinterpret(a);
+        return;
+      default:
+        break;
+    }
+    if (type.dtype == DType::kBool) {
+      Keep(Below(4) == 0 ? b_.Elementwise(Opcode::kNot, {a})
+                         : b_.Elementwise(OneOf(kLogic), {a, Get(type)}));
+    } else if (Below(6) == 0) {
+      Keep(b_.Elementwise(Opcode::kPowInt, {a}, static_cast<int32_t>(Below(6))));
+    } else if (ir::IsFloat(type.dtype)) {
+      ComputeFloat(a);
+    } else {
+      ComputeInt(a);
+    }
+  }
+
+  void ComputeFloat(ValueId a) {
+    const ir::Type type = TypeOf(a);
+    switch (Below(8)) {
+      case 0:
+        Keep(b_.Elementwise(OneOf(kOfOneFloat), {a}));
+        return;
+      case 1:
+        Keep(b_.Elementwise(Opcode::kFma, {a, Get(type), Get(type)}));
+        return;
+      case 2:
+        Keep(b_.Elementwise(Opcode::kDiv, {a, Get(type)}));
+        return;
+      case 3:
+        Keep(b_.Elementwise(Below(2) == 0 ? Opcode::kIsNan : Opcode::kIsInf, {a}));
+        return;
+      default:
+        Keep(b_.Elementwise(OneOf(kOfTwoNumbers), {a, Get(type)}));
+        return;
+    }
+  }
+
+  void ComputeInt(ValueId a) {
+    const ir::Type type = TypeOf(a);
+    switch (Below(6)) {
+      case 0:
+        Keep(b_.Elementwise(OneOf(kOfOneInt), {a}));
+        return;
+      case 1: {
+        // A shift that mostly stays within the width.
+        const ValueId by = b_.Broadcast(b_.Constant(type.dtype, Below(20)), type.shape);
+        Keep(b_.Elementwise(Below(2) == 0 ? Opcode::kShiftLeft : Opcode::kShiftRight, {a, by}));
+        return;
+      }
+      case 2:
+        Keep(b_.Elementwise(OneOf(kOfTwoInts), {a, Get(type)}));
+        return;
+      default:
+        Keep(b_.Elementwise(OneOf(kOfTwoNumbers), {a, Get(type)}));
+        return;
+    }
+  }
+
+  // The bits as another type of the width. What bits a NaN has is not said, so none is looked at.
+  void Reinterpret(ValueId a) {
+    const ir::Type type = TypeOf(a);
+    std::vector<DType> others;
+    for (DType other : kTypes) {
+      if (other != type.dtype && (other == DType::kBool) == (type.dtype == DType::kBool) &&
+          ir::BitWidth(other) == ir::BitWidth(type.dtype)) {
+        others.push_back(other);
+      }
+    }
+    if (others.empty()) return;
+    if (ir::IsFloat(type.dtype)) {
+      const ValueId zero = b_.Broadcast(b_.Constant(type.dtype, 0.0), type.shape);
+      a = b_.Elementwise(Opcode::kSelect, {b_.Elementwise(Opcode::kIsNan, {a}), zero, a});
+    }
+    Keep(b_.Bitcast(a, OneOf(others)));
+  }
+
+  // A built-in of limited accuracy of some value, into a tensor of its own that nobody reads.
+  void StoreApproximate() {
+    std::vector<ValueId> floats;
+    for (ValueId value : values_) {
+      if (ir::IsFloat(TypeOf(value).dtype)) floats.push_back(value);
+    }
+    if (floats.empty()) return;
+    ValueId a = OneOf(floats);
+    const ir::Type type = TypeOf(a);
+    const Approximate built_in = OneOf(kApproximate);
+    if (built_in.opcode == Opcode::kSin || built_in.opcode == Opcode::kCos) {
+      for (const auto& [opcode, bound] :
+           {std::pair(Opcode::kMinimum, kMostOfTrig), std::pair(Opcode::kMaximum, -kMostOfTrig)}) {
+        a = b_.Elementwise(opcode, {a, b_.Broadcast(b_.Constant(type.dtype, bound), type.shape)});
+      }
+    }
+    std::vector<ValueId> operands = {a};
+    if (built_in.opcode == Opcode::kPow) operands.push_back(Get(type));
+    StoreToItsOwn(b_.Elementwise(built_in.opcode, operands), built_in.ulps);
+  }
+
+  // The whole value into a tensor of its shape that nobody reads.
+  void StoreToItsOwn(ValueId value, double ulps) {
+    if (ulps_.size() >= kMaxOwnTensors) return;
+    const ir::Type type = TypeOf(value);
+    std::vector<ir::Dim> dims;
+    std::vector<ir::Subscript> place;
+    for (int64_t side : type.shape) {
+      dims.push_back({.extent = -1, .literal = side});
+      place.push_back(ir::SliceAt(b_.Int(0), side));
+    }
+    if (dims.empty()) {
+      dims.push_back({.extent = -1, .literal = 1});
+      place.push_back(ir::ElementAt(b_.Int(0)));
+    }
+    const int32_t tensor = b_.AddTensor("a" + std::to_string(ulps_.size()), type.dtype, dims);
+    ulps_[tensor] = ulps;
+    b_.Store(tensor, place, value);
+  }
+
+  void Variable() {
+    if (vars_.empty() || Below(3) == 0) {
+      const ValueId value = OneOf(values_);
+      vars_.push_back({b_.Declare("v", value), TypeOf(value)});
+      return;
+    }
+    const auto [var, type] = OneOf(vars_);
+    if (Below(2) == 0) {
+      Keep(b_.Read(var));
+    } else {
+      const ValueId value = Get(type);
+      b_.Write(var, type.dtype == DType::kBool
+                        ? value
+                        : b_.Elementwise(Opcode::kAdd, {b_.Read(var), value}));
+    }
+  }
+
+  // A slice of a tensor, read here and, by the function that is returned, written from what was
+  // read.
+  std::function<void()> ReadNowWriteLater() {
+    const int32_t tensor = OneOf(tensors_);
+    const DType dtype = b_.function().params[tensor].dtype;
+    const Shape shape = OneOf(shapes_);
+    if (dtype == DType::kBool || b_.function().params[tensor].dims.size() != shape.size()) {
+      return [] {};
+    }
+    std::vector<ir::Subscript> place;
+    for (int64_t side : shape) place.push_back(ir::SliceAt(b_.Int(Below(3)), side));
+    const ValueId before = b_.Load(tensor, place);
+    return [=, this] {
+      b_.Store(tensor, place, b_.Elementwise(Opcode::kAdd, {before, Get({dtype, shape})}));
+    };
+  }
+
+  // Runs `body` with what it makes out of sight afterwards.
+  template <typename Body>
+  void Scope(Body body) {
+    const size_t values = values_.size();
+    const size_t vars = vars_.size();
+    body();
+    values_.resize(values);
+    vars_.resize(vars, {0, {}});
+  }
+
+  void Control(int depth) {
+    switch (Below(3)) {
+      case 0:
+        For(depth);
+        return;
+      case 1: {
+        const ValueId condition = Get({DType::kBool, {}});
+        b_.If(
+            condition, [&] { Scope([&] { Statements(1 + Below(4), depth + 1); }); },
+            [&] { Scope([&] { Statements(Below(4), depth + 1); }); });
+        return;
+      }
+      default: {
+        const ir::VarId counter = b_.Declare("c", b_.Int(Below(5)));
+        b_.While(
+            [&] {
+              return b_.Elementwise(Opcode::kGreater, {b_.Read(counter), b_.Int(0)});
+            },
+            [&] {
+              b_.Write(counter, b_.Elementwise(Opcode::kSub, {b_.Read(counter), b_.Int(1)}));
+              Scope([&] {
+                Statements(2 + Below(4), depth + 1);
+                if (Below(4) == 0) MaybeJump();
+              });
+            });
+        return;
+      }
+    }
+  }
+
+  void For(int depth) {
+    const int64_t step = Below(2) == 0 ? 1 + Below(3) : -1 - Below(2);
+    ValueId lo = b_.Int(Below(5));
+    ValueId hi = step > 0 ? b_.Int(Below(9)) : b_.Int(-Below(4));
+    if (Below(4) == 0) {
+      // A bound that is known only when it runs.
+      hi = b_.Elementwise(Opcode::kMod, {Get({DType::kI64, {}}), b_.Int(step > 0 ? 9 : -4)});
+    } else if (Below(30) == 0) {
+      // The index that ends the loop would lie outside i64.
+      const int64_t end =
+          step > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+      lo = b_.Int(step > 0 ? end - Below(6) : end + Below(6));
+      hi = b_.Int(end);
+    }
+    const std::function<void()> write_later = ReadNowWriteLater();
+    b_.For(
+        lo, hi, step,
+        [&](ValueId index) {
+          Scope([&] {
+            values_.push_back(index);
+            Statements(2 + Below(5), depth + 1);
+            write_later();
+            if (Below(4) == 0) MaybeJump();
+          });
+        },
+        static_cast<int32_t>(1 + Below(3)));
+  }
+
+  void MaybeJump() {
+    b_.If(Get({DType::kBool, {}}), [&] {
+      switch (Below(5)) {
+        case 0:
+          b_.Return();
+          return;
+        case 1:
+        case 2:
+          b_.Break();
+          return;
+        default:
+          b_.Continue();
+      }
+    });
+  }
+
+  void Statements(int64_t count, int depth) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t choice = Below(20);
+      if (choice < 4) {
+        Load();
+      } else if (choice < 12) {
+        Compute();
+      } else if (choice < 14) {
+        StoreSomething();
+      } else if (choice < 16) {
+        Variable();
+      } else if (choice < 17) {
+        StoreApproximate();
+      } else if (depth < 3) {
+        Control(depth);
+      }
+    }
+  }
+
+  Launch LaunchOf(const ir::Function& function) {
+    Launch launch;
+    for (const ir::Param& param : function.params) {
+      Argument argument;
+      for (const ir::Dim& dim : param.dims) argument.sides.push_back(SideOf(dim));
+      const int64_t elements = ElementsOf(param.dims);
+      for (int64_t i = 0; i < elements; ++i) argument.elements.push_back(Number(param.dtype));
+      launch.arguments.push_back(std::move(argument));
+    }
+    launch.grid = {1 + Below(4), 1 + Below(3) / 2, 1 + Below(3) / 2};
+    return launch;
+  }
+
+  std::mt19937_64 random_;
+  ir::Builder b_;
+  std::vector<int64_t> sizes_;  // of the extents
+  std::vector<DType> types_;
+  std::vector<Shape> shapes_;
+  std::vector<int32_t> tensors_;
+  std::vector<int32_t> scalars_;
+  std::map<int32_t, double> ulps_;  // by parameter
+  std::vector<ValueId> values_;     // in sight
+  std::vector<std::pair<ir::VarId, ir::Type>> vars_;
+};
+
+}  // namespace
+
+RandomKernel MakeRandomKernel(uint64_t seed) { return Generator(seed).Make(); }
+
+}  // namespace phobos::compiler::testing
