@@ -388,8 +388,6 @@ __int128 ToInteger(DType dtype, Bits bits) {
 
 bool IsNan(DType dtype, Bits bits) { return ir::IsFloat(dtype) && std::isnan(ToReal(dtype, bits)); }
 
-bool IsElementwise(Opcode opcode) { return opcode >= Opcode::kAdd && opcode <= Opcode::kBitcast; }
-
 std::optional<Bits> Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   switch (op.opcode) {
     case Opcode::kSelect:

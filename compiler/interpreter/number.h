@@ -35,9 +35,6 @@ Bits FromInteger(ir::DType dtype, __int128 value);
 __int128 ToInteger(ir::DType dtype, Bits bits);
 bool IsNan(ir::DType dtype, Bits bits);
 
-// Whether the opcode works element by element on operands of one shape.
-bool IsElementwise(ir::Opcode opcode);
-
 // The result of an element-wise op for operands of `dtype` (of kSelect: its arms). Built-ins of
 // limited accuracy are within one unit in the last place. Nothing: no such operation on the type.
 std::optional<Bits> Apply(const ir::Op& op, ir::DType dtype, const std::vector<Bits>& operands);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/interpreter/operation.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -62,6 +63,14 @@ absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
     case Opcode::kBroadcast:
       return Generate(op,
                       [&](const Index& index) { return BroadcastElement(*operands[0], index); });
+    case Opcode::kReshape:
+      return Tile{op.type, operands[0]->elements};
+    case Opcode::kTranspose:
+      return Generate(op, [&](const Index& index) {
+        Index source(index.size());
+        for (size_t d = 0; d < index.size(); ++d) source[op.permutation[d]] = index[d];
+        return BroadcastElement(*operands[0], source);
+      });
     case Opcode::kStage:
       return *operands[0];
     default:

@@ -149,6 +149,20 @@ ValueId Builder::Broadcast(ValueId value, std::vector<int64_t> shape) {
   return AppendTyped(Opcode::kBroadcast, Type{TypeOf(value).dtype, std::move(shape)}, {value});
 }
 
+ValueId Builder::Reshape(ValueId value, std::vector<int64_t> shape) {
+  return AppendTyped(Opcode::kReshape, Type{TypeOf(value).dtype, std::move(shape)}, {value});
+}
+
+ValueId Builder::Transpose(ValueId value, std::vector<int32_t> permutation) {
+  Op op;
+  op.opcode = Opcode::kTranspose;
+  op.type.dtype = TypeOf(value).dtype;
+  for (int32_t side : permutation) op.type.shape.push_back(TypeOf(value).shape[side]);
+  op.operands = {value};
+  op.permutation = std::move(permutation);
+  return Append(std::move(op), true);
+}
+
 ValueId Builder::Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power) {
   Type type = TypeOf(operands[opcode == Opcode::kSelect ? 1 : 0]);
   if (GivesBool(opcode)) type.dtype = DType::kBool;

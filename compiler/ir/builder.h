@@ -46,6 +46,8 @@ class Builder {
   ValueId ScalarParam(int32_t index);
   ValueId Iota(int64_t length);
   ValueId Broadcast(ValueId value, std::vector<int64_t> shape);
+  ValueId Reshape(ValueId value, std::vector<int64_t> shape);
+  ValueId Transpose(ValueId value, std::vector<int32_t> permutation);
   // Element-wise: the result has the type of the first operand, bool for comparisons and
   // predicates; kSelect that of its second operand. `power` is for kPowInt.
   ValueId Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power = 0);

@@ -23,8 +23,9 @@ bool AreEqual(const std::vector<const Op*>& definitions, ValueId a, ValueId b, i
   const Op& x = *definitions[a];
   const Op& y = *definitions[b];
   if (depth == 0 || x.opcode != y.opcode || x.type != y.type || x.index != y.index ||
-      x.axis != y.axis || x.constant != y.constant || x.operands.size() != y.operands.size() ||
-      x.opcode == Opcode::kLoad || x.opcode == Opcode::kReadVar) {
+      x.axis != y.axis || x.constant != y.constant || x.permutation != y.permutation ||
+      x.operands.size() != y.operands.size() || x.opcode == Opcode::kLoad ||
+      x.opcode == Opcode::kReadVar) {
     return false;
   }
   for (size_t i = 0; i < x.operands.size(); ++i) {

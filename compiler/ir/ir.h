@@ -39,6 +39,8 @@ enum class Opcode {
 
   // ---- Shape. One operand.
   kBroadcast,  // the operand, repeated to type.shape by NumPy's rules (from a scalar: a fill)
+  kReshape,    // a tile's elements, as many, in their row-major order, in type.shape
+  kTranspose,  // of a tile: side d of the result is side permutation[d] of the operand
 
   // ---- Arithmetic: element by element, operands and result of one shape. Integers wrap; floats
   // round to nearest even in their own type, f16 and bf16 after each operation. No contraction, no
@@ -105,6 +107,11 @@ enum class Opcode {
 };
 // clang-format on
 
+// Element by element, operands and result of one shape, computed from its operands alone.
+constexpr bool IsElementwise(Opcode opcode) {
+  return opcode >= Opcode::kAdd && opcode <= Opcode::kBitcast;
+}
+
 // How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative
 // ones are outside.
 struct Subscript {
@@ -134,6 +141,7 @@ struct Op {
   int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z
   ConstantValue constant = int64_t{0};
   std::vector<Subscript> subscripts;
+  std::vector<int32_t> permutation;  // kTranspose: each side of the operand once
   std::vector<Block> regions;
   int32_t unroll = 1;
   int32_t stages = 1;

@@ -43,4 +43,23 @@ std::optional<Shape> SubscriptShape(const std::vector<Subscript>& subscripts,
   return result;
 }
 
+Shape LongSides(const Shape& shape) {
+  Shape sides;
+  for (int64_t side : shape) {
+    if (side > 1) sides.push_back(side);
+  }
+  return sides;
+}
+
+std::vector<int> MapLongSides(const Shape& from, const Shape& to) {
+  std::vector<int> sides(from.size(), -1);
+  size_t next = 0;
+  for (size_t side = 0; side < from.size(); ++side) {
+    if (from[side] == 1) continue;
+    while (to[next] == 1) ++next;
+    sides[side] = static_cast<int>(next++);
+  }
+  return sides;
+}
+
 }  // namespace phobos::compiler::ir

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two rules of shapes that more than one stage needs: NumPy's broadcasting, and the shape that
-// subscripts give. Pure, any thread.
+// The rules of shapes that more than one stage needs: NumPy's broadcasting, the shape that
+// subscripts give, which tiles have the same elements in the same places. Pure, any thread.
 #ifndef PHOBOS_COMPILER_IR_SHAPE_H_
 #define PHOBOS_COMPILER_IR_SHAPE_H_
 
@@ -24,6 +24,14 @@ std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 // the shape of a gather's index tile. Nothing when index tiles do not fit each other.
 std::optional<Shape> SubscriptShape(const std::vector<Subscript>& subscripts,
                                     const std::function<Shape(ValueId)>& shape_of);
+
+// The sides that are longer than 1: tiles that agree in them have the same elements in the same
+// order.
+Shape LongSides(const Shape& shape);
+
+// How an element of a tile of shape `to` is found in one of shape `from`, which has the same long
+// sides: by side of `from`, the side of `to` whose index it takes, or -1: its index is 0.
+std::vector<int> MapLongSides(const Shape& from, const Shape& to);
 
 }  // namespace phobos::compiler::ir
 

@@ -250,6 +250,8 @@ class Verifier {
         operands = 2;
         break;
       case Opcode::kBroadcast:
+      case Opcode::kReshape:
+      case Opcode::kTranspose:
       case Opcode::kCast:
       case Opcode::kBitcast:
       case Opcode::kDeclareVar:
@@ -308,6 +310,9 @@ class Verifier {
       case Opcode::kBroadcast:
       case Opcode::kStage:
         return CheckConversion(op);
+      case Opcode::kReshape:
+      case Opcode::kTranspose:
+        return CheckArrangement(op);
       default:
         return CheckLeaf(op);
     }
@@ -403,6 +408,29 @@ class Verifier {
         if (from != op.type || from.is_scalar()) return Fault(op, "is not the tile it holds");
         return absl::OkStatus();
     }
+  }
+
+  // A tile's elements in another arrangement.
+  absl::Status CheckArrangement(const Op& op) const {
+    const Type& from = TypeOf(op.operands[0]);
+    if (from.is_scalar() || op.type.is_scalar()) return Fault(op, "arranges a scalar");
+    if (from.dtype != op.type.dtype) return Fault(op, "changes the type");
+    if (op.opcode == Opcode::kReshape) {
+      if (from.elements() != op.type.elements()) return Fault(op, "changes the number of elements");
+      return absl::OkStatus();
+    }
+    const size_t rank = from.shape.size();
+    if (op.permutation.size() != rank || op.type.shape.size() != rank) {
+      return Fault(op, "changes the rank");
+    }
+    std::vector<bool> is_taken(rank);
+    for (size_t side = 0; side < rank; ++side) {
+      const int32_t source = op.permutation[side];
+      if (!InRange(source, rank) || is_taken[source]) return Fault(op, "does not permute sides");
+      is_taken[source] = true;
+      if (op.type.shape[side] != from.shape[source]) return Fault(op, "has a wrong shape");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status CheckAccess(const Op& op) const {

@@ -23,6 +23,7 @@ int Cost(const ir::Op& op) {
   switch (op.opcode) {
     case ir::Opcode::kConstant:
     case ir::Opcode::kBroadcast:
+    case ir::Opcode::kReshape:
       return 0;
     case ir::Opcode::kFloorDiv:
     case ir::Opcode::kMod:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/ir/equality.h"
+#include "compiler/ir/shape.h"
 #include "compiler/passes/cost.h"
 
 namespace phobos::compiler::passes {
@@ -42,6 +43,10 @@ bool IsTileStatement(const ir::Function& function, const Op& op) {
   }
 }
 
+// Whether the op is done over its tile as a whole, in a statement of its own that leaves its result
+// in memory.
+bool IsWholeTile(const Op& op) { return op.opcode == Opcode::kTranspose; }
+
 // What a value or a statement is computed from, gathered positions included.
 std::vector<ValueId> Uses(const Op& op) {
   std::vector<ValueId> uses;
@@ -71,7 +76,9 @@ class Stager {
   void Number(const ir::Block& block, const std::vector<size_t>& loops);
   bool IsTile(ValueId value) const { return !definitions_[value]->type.is_scalar(); }
 
-  bool IsDear(size_t definition, const std::vector<size_t>& evaluations) const;
+  bool NeedsMemory(const Op& op) const;
+  bool Repeats(const Op& op) const;
+  bool IsDear(size_t definition, const std::vector<size_t>& evaluations, bool is_repeated) const;
   bool IsDisturbed(size_t read, size_t evaluation) const;
 
   const ir::Function& function_;
@@ -109,6 +116,7 @@ void Stager::Number(const ir::Block& block, const std::vector<size_t>& loops) {
 // From the last op to the first, so that all users of a value are known when it is its turn.
 std::vector<bool> Stager::Decide() {
   std::vector<bool> is_held(function_.value_count);
+  std::vector<bool> is_repeated(function_.value_count);
   for (size_t place = places_.size(); place-- > 0;) {
     const Op& op = *places_[place].op;
     std::vector<size_t> evaluations;
@@ -122,7 +130,11 @@ std::vector<bool> Stager::Decide() {
           (op.opcode == Opcode::kLoad || op.opcode == Opcode::kReadVar) &&
           std::any_of(evaluations.begin(), evaluations.end(),
                       [&](size_t evaluation) { return IsDisturbed(place, evaluation); });
-      if (is_disturbed || IsDear(place, evaluations)) {
+      const bool is_staged = place + 1 < places_.size() &&
+                             places_[place + 1].op->opcode == Opcode::kStage &&
+                             places_[place + 1].op->operands[0] == op.result;
+      if (is_held[op.result] || is_disturbed || (IsWholeTile(op) && !is_staged) ||
+          IsDear(place, evaluations, is_repeated[op.result])) {
         is_held[op.result] = true;
         evaluations = {place};
       }
@@ -130,16 +142,37 @@ std::vector<bool> Stager::Decide() {
     for (ValueId use : Uses(op)) {
       if (!IsTile(use)) continue;
       evaluated_at_[use].insert(evaluated_at_[use].end(), evaluations.begin(), evaluations.end());
+      const bool passes_on =
+          op.result != ir::kNoValue && is_repeated[op.result] && !is_held[op.result];
+      if (passes_on || Repeats(op)) is_repeated[use] = true;
+      if (NeedsMemory(op)) is_held[use] = true;
     }
   }
   return is_held;
 }
 
-bool Stager::IsDear(size_t definition, const std::vector<size_t>& evaluations) const {
+// Whether `op` is a kReshape whose elements are found by their place in memory.
+bool Stager::NeedsMemory(const Op& op) const {
+  if (op.opcode != Opcode::kReshape) return false;
+  const Op& operand = *definitions_[op.operands[0]];
+  return operand.opcode != Opcode::kReadVar && operand.opcode != Opcode::kStage &&
+         ir::LongSides(operand.type.shape) != ir::LongSides(op.type.shape);
+}
+
+// Whether `op` asks for an element of its operand once for each of several elements.
+bool Stager::Repeats(const Op& op) const {
+  return op.opcode == Opcode::kBroadcast &&
+         definitions_[op.operands[0]]->type.elements() < op.type.elements();
+}
+
+bool Stager::IsDear(size_t definition, const std::vector<size_t>& evaluations,
+                    bool is_repeated) const {
   const Op& op = *places_[definition].op;
-  if (op.opcode == Opcode::kReadVar) return false;  // is in memory already
+  // In memory already, or no work itself: what it arranges is looked at.
+  if (op.opcode == Opcode::kReadVar || op.opcode == Opcode::kReshape) return false;
   const int cost = cost_[op.result];
   if (evaluations.size() > 1 && cost >= kDearTwice) return true;
+  if (is_repeated && cost >= kDearInLoop) return true;
   const size_t depth = places_[definition].loops.size();
   return cost >= kDearInLoop &&
          std::any_of(evaluations.begin(), evaluations.end(),

@@ -3,8 +3,8 @@
 // Which tiles have to be held. Back ends evaluate a tile late: element by element inside the
 // statement that uses it (a store to a tensor, a write of a variable), so that chains of operations
 // need no memory. Where that would read something else than the op in its place would have read,
-// or would compute something dear more than once, this pass puts a kStage behind the op. Pure, any
-// thread.
+// or would compute something dear more than once, and where an op is done over a tile as a whole,
+// this pass puts a kStage behind the op. Pure, any thread.
 #ifndef PHOBOS_COMPILER_PASSES_STAGE_H_
 #define PHOBOS_COMPILER_PASSES_STAGE_H_
 
@@ -15,7 +15,9 @@ namespace phobos::compiler::passes {
 // Afterwards a back end may evaluate every tile but the result of a kStage wherever a statement
 // needs it, once a statement, and in any order of the elements, as long as each element is read
 // before the same element is written: a tensor or variable that a statement both reads and writes
-// is read at the elements that are written and no others.
+// is read at the elements that are written and no others. A kTranspose is the operand of a kStage
+// and of nothing else. The operand of a kReshape that has not the same long sides (ir/shape.h) is
+// in memory: a kStage or a kReadVar.
 // REQUIRES: the function passes ir::Verify; the result does too.
 ir::Function Stage(ir::Function function);
 

@@ -32,7 +32,7 @@ bool IsUniformLeaf(Opcode opcode) {
 // Whether the op's value depends on its operands alone.
 bool IsPure(Opcode opcode) {
   return IsUniformLeaf(opcode) || opcode == Opcode::kBlockId || opcode == Opcode::kLoopIndex ||
-         (opcode > Opcode::kBroadcast && opcode < Opcode::kLoad);
+         ir::IsElementwise(opcode);
 }
 
 Interval RangeOfType(DType dtype) {

@@ -261,8 +261,7 @@ class Tracer {
     if (op.type.is_scalar()) return values_[value];
     if (depth > kMaxMaskDepth || --budget_ < 0 || op.type.shape.size() != 1) return std::nullopt;
     if (op.opcode == Opcode::kIota) return i;
-    const bool is_elementwise = op.opcode >= Opcode::kBroadcast && op.opcode < Opcode::kLoad;
-    if (!is_elementwise) return std::nullopt;
+    if (op.opcode != Opcode::kBroadcast && !ir::IsElementwise(op.opcode)) return std::nullopt;
     return Apply(op, [&](ir::ValueId operand) {
       const int64_t side = ops_[operand]->type.elements();
       return ElementOf(operand, side == 1 ? 0 : i, depth + 1);

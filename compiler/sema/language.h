@@ -27,6 +27,8 @@ struct Builtin {
     kIota,
     kZeros,
     kFull,
+    kReshape,
+    kTranspose,
     kExtent,
     kLoad,
     kStore,

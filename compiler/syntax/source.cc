@@ -147,6 +147,13 @@ absl::Status Source::Error(Span span, std::string_view problem, std::string_view
   return absl::InvalidArgumentError(Render(span, problem, remedy));
 }
 
+Span Source::At(int line, int column) const {
+  const int32_t size = static_cast<int32_t>(text_.size());
+  int32_t begin = line_starts_[line - 1];
+  for (int i = 1; i < column && begin < size; ++i) begin += Utf8Length(text_, begin);
+  return {begin, std::min(begin + 1, size)};
+}
+
 absl::Status Source::NotSupportedYet(Span span, std::string_view what) const {
   return absl::UnimplementedError(Render(span, Concat("not supported yet: ", what), ""));
 }

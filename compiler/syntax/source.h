@@ -51,6 +51,8 @@ class Source {
   // The same for what a later version of the compiler will accept: Unimplemented, "not supported
   // yet: ...".
   absl::Status NotSupportedYet(Span span, std::string_view what) const;
+  // As Line and Column count them; of one character. REQUIRES: there is such a line.
+  Span At(int line, int column) const;
 
  private:
   std::string Render(Span span, std::string_view problem, std::string_view remedy) const;

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "compiler/codegen/host/access.h"
-#include "compiler/codegen/host/environment.h"
-#include "compiler/codegen/host/tile.h"
+#include "compiler/codegen/host/tile/access.h"
+#include "compiler/codegen/host/tile/environment.h"
+#include "compiler/codegen/host/tile/held.h"
+#include "compiler/codegen/host/tile/statement.h"
 #include "compiler/codegen/kernel/body.h"
 #include "compiler/codegen/kernel/held_memory.h"
 #include "llvm/IR/Constants.h"

@@ -3,6 +3,7 @@
 
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/base/call_once.h"
@@ -14,6 +15,7 @@
 #include "compiler/codegen/kernel/machine_code.h"
 #include "compiler/codegen/nvptx/kernel.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
+#include "compiler/codegen/nvptx/plan/unsupported.h"
 #include "compiler/passes/pipeline.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -23,7 +25,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 1;
+constexpr int kCodeVersion = 2;
 
 // Of every chip here; more needs memory that is given at the launch.
 constexpr int64_t kStaticSharedBytes = 48 << 10;
@@ -120,6 +122,10 @@ absl::StatusOr<Chip> ResolveChip(std::string_view name) {
 }
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
+  if (const std::optional<Unsupported> unsupported = FindUnsupported(function)) {
+    return absl::UnimplementedError(
+        absl::StrCat("line ", unsupported->op->line, ": not supported yet: ", unsupported->what));
+  }
   ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function));
   const Plan plan = PlanFor(staged);
   RETURN_IF_ERROR(CheckLimits(staged, plan, chip));

@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/nvptx/access.h"
+#include "compiler/ir/shape.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 
@@ -52,6 +53,7 @@ class StatementEmitter {
   Fragment EvaluateElementwise(const ir::Op& op, const Place& place);
   // The same at a place of a tile that the value is broadcast to.
   Fragment EvaluateBroadcast(ir::ValueId value, const Place& place);
+  Fragment EvaluateReshape(const ir::Op& op, const Place& place);
   Fragment EvaluateOptional(ir::ValueId value, const Place& place);
   Fragment EvaluateLoad(const ir::Op& op, const Place& place);
   Access::Positions EvaluatePositions(const ir::Op& op, const Access& access, const Place& place);
@@ -303,6 +305,8 @@ Fragment StatementEmitter::EvaluateNew(const ir::Op& op, const Place& place) {
     }
     case ir::Opcode::kBroadcast:
       return EvaluateBroadcast(op.operands[0], place);
+    case ir::Opcode::kReshape:
+      return EvaluateReshape(op, place);
     case ir::Opcode::kStage:
       return LoadHeld(env_.held_tiles[op.result], op.type, place);
     case ir::Opcode::kReadVar:
@@ -352,6 +356,21 @@ Fragment StatementEmitter::EvaluateBroadcast(ir::ValueId value, const Place& pla
     part.lanes = 1;
   }
   return Evaluate(value, part);
+}
+
+// Of tiles with the same long sides.
+Fragment StatementEmitter::EvaluateReshape(const ir::Op& op, const Place& place) {
+  const std::vector<int> sides =
+      ir::MapLongSides(env_.definitions[op.operands[0]]->type.shape, op.type.shape);
+  Place part = place;
+  part.indices.clear();
+  part.lane_side = Place::kNoSide;
+  for (size_t side = 0; side < sides.size(); ++side) {
+    part.indices.push_back(sides[side] < 0 ? env_.Int32(0) : place.indices[sides[side]]);
+    if (sides[side] >= 0 && sides[side] == place.lane_side) part.lane_side = static_cast<int>(side);
+  }
+  if (part.lane_side == Place::kNoSide) part.lanes = 1;
+  return Evaluate(op.operands[0], part);
 }
 
 Fragment StatementEmitter::EvaluateLoad(const ir::Op& op, const Place& place) {

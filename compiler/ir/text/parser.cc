@@ -252,6 +252,8 @@ class Parser {
         return ReadWrite(op);
       case Opcode::kLoopIndex:
         return ReadLoop(op);
+      case Opcode::kTranspose:
+        return ReadTranspose(op);
       case Opcode::kPowInt:
         return ReadPower(op);
       case Opcode::kLoad:
@@ -393,6 +395,17 @@ class Parser {
     op->index = static_cast<int32_t>(loop);
     function_.loop_count = std::max(function_.loop_count, op->index + 1);
     return absl::OkStatus();
+  }
+
+  absl::Status ReadTranspose(Op* op) {
+    RETURN_IF_ERROR(ReadOperand(op));
+    RETURN_IF_ERROR(scanner_.Expect(","));
+    RETURN_IF_ERROR(scanner_.Expect("["));
+    do {
+      ASSIGN_OR_RETURN(const int64_t side, scanner_.Integer(0, kMaxRank - 1));
+      op->permutation.push_back(static_cast<int32_t>(side));
+    } while (scanner_.Take(","));
+    return scanner_.Expect("]");
   }
 
   absl::Status ReadPower(Op* op) {

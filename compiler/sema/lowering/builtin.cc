@@ -138,6 +138,10 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
     case Kind::kZeros:
     case Kind::kFull:
       return EvalFill(arguments, builtin->kind == Kind::kFull, span);
+    case Kind::kReshape:
+      return EvalReshape(arguments, span);
+    case Kind::kTranspose:
+      return EvalTranspose(arguments, span);
     case Kind::kExtent:
       return EvalExtent(arguments);
     case Kind::kLoad:
@@ -304,19 +308,8 @@ absl::StatusOr<Value> Checker::EvalFill(const std::vector<const ast::Expr*>& arg
     ASSIGN_OR_RETURN(filler, EvalNumber(*arguments[1]));
   }
   ASSIGN_OR_RETURN(Value value, ToTarget(filler, ir::Type{dtype, {}}, "the elements of a fill"));
-  ir::Shape shape;
-  int64_t elements = 1;
-  for (size_t i = sides; i < arguments.size(); ++i) {
-    ASSIGN_OR_RETURN(Operand side, EvalOperand(*arguments[i]));
-    ASSIGN_OR_RETURN(int64_t length, ConstantInt(side, 1, kMaxTileElements, "the side of a tile"));
-    shape.push_back(length);
-    elements *= length;
-    if (elements > kMaxTileElements) {
-      return Error(span, "this tile is too large",
-                   Concat("a tile holds at most ", kMaxTileElements, " elements"));
-    }
-  }
-  if (shape.size() > 1) return NotSupportedYet(span, Concat("tiles of rank ", shape.size()));
+  ASSIGN_OR_RETURN(std::vector<Operand> lengths, SideOperands(arguments, sides));
+  ASSIGN_OR_RETURN(ir::Shape shape, Sides(lengths, span));
   return emitter_.Broadcast(value, shape);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/ir/ir.h"
+#include "compiler/ir/shape.h"
 #include "compiler/sema/kernel.h"
 #include "compiler/sema/value/emitter.h"
 #include "compiler/sema/value/scopes.h"
@@ -132,13 +133,31 @@ class Checker {
   absl::Status CheckLengthSlice(const ast::Subscript& subscript, Access* access);
   absl::Status CheckBoundSlice(const ast::Subscript& subscript, const ir::Dim& dim,
                                const std::string& tensor, Access* access);
-  absl::Status AddSlice(const Value& position, int64_t length, Span span, Access* access);
+  absl::Status FindShape(Access* access);
   absl::StatusOr<Value> Position(const Operand& operand);
   Value EmitLoad(const Access& access, const Value* fill, const Value* mask);
   absl::StatusOr<Value> EvalLoad(const std::vector<const ast::Expr*>& arguments);
   absl::StatusOr<Value> EvalStore(const std::vector<const ast::Expr*>& arguments, Span span);
   absl::StatusOr<Value> Mask(const ast::Expr& expr, const std::vector<int64_t>& shape);
   std::string TargetText(const Access& access) const;
+
+  // ---- shape.cc
+  // An error when no tile may have this shape.
+  absl::Status CheckShape(const ir::Shape& shape, Span span) const;
+  absl::Status TooLarge(int64_t elements, Span span) const;
+  // The sides of a tile as numbers. `infer_from`: the elements there are, of which one side may be
+  // written as -1; 0: none may.
+  absl::StatusOr<ir::Shape> Sides(const std::vector<Operand>& sides, Span span,
+                                  int64_t infer_from = 0) const;
+  // Arguments from `first` on, or the elements of the one tuple there.
+  absl::StatusOr<std::vector<Operand>> SideOperands(const std::vector<const ast::Expr*>& arguments,
+                                                    size_t first);
+  // A computed tile; `what` names who asks for it in the error.
+  absl::StatusOr<Operand> EvalTile(const ast::Expr& expr, const std::string& what);
+  // t[:, None]: the only subscripts that a tile takes.
+  absl::StatusOr<Value> AddAxes(const ast::Index& index, const Operand& tile, Span span);
+  absl::StatusOr<Value> EvalReshape(const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalTranspose(const std::vector<const ast::Expr*>& arguments, Span span);
 
   // ---- builtin.cc
   absl::StatusOr<Value> CallBuiltin(const ast::LanguageName& name, const ast::Call& call,

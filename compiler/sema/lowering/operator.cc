@@ -151,10 +151,12 @@ absl::StatusOr<std::vector<Value>> Checker::BroadcastTogether(std::vector<Value>
       return Error(span,
                    Concat("shapes ", ShapeText(shape), " and ", ShapeText(value.type.shape),
                           " do not fit each other"),
-                   "make both sides one length, or one of them a scalar");
+                   "from the last side on, two sides must be equal or one of them 1; "
+                   "t[:, None] adds a side of 1");
     }
     shape = *std::move(both);
   }
+  RETURN_IF_ERROR(CheckShape(shape, span));
   for (Value& value : values) value = emitter_.Broadcast(value, shape);
   return values;
 }

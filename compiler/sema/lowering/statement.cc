@@ -140,26 +140,16 @@ absl::StatusOr<ir::Type> Checker::TileType(const ast::Index& shape, Span span) {
                  "write a scalar type such as ph.f32, or ph.tile[ph.f32][LENGTH]");
   }
   ASSIGN_OR_RETURN(DType dtype, EvalDType(*typed->subscripts[0].first));
-  ir::Type type{dtype, {}};
-  constexpr int64_t kMaxElements = int64_t{1} << 20;
-  int64_t elements = 1;
+  std::vector<Operand> sides;
   for (const ast::Subscript& side : shape.subscripts) {
     if (side.kind != ast::Subscript::Kind::kIndex) {
       return Error(side.span, "a tile's side is a number", "write ph.tile[ph.f32][LENGTH]");
     }
     ASSIGN_OR_RETURN(Operand operand, EvalOperand(*side.first));
-    ASSIGN_OR_RETURN(int64_t length, ConstantInt(operand, 1, kMaxElements, "the side of a tile"));
-    type.shape.push_back(length);
-    elements *= length;
-    if (elements > kMaxElements) {
-      return Error(span, "this tile is too large",
-                   Concat("a tile holds at most ", kMaxElements, " elements"));
-    }
+    sides.push_back(std::move(operand));
   }
-  if (type.shape.size() > 1) {
-    return NotSupportedYet(span, Concat("tiles of rank ", type.shape.size()));
-  }
-  return type;
+  ASSIGN_OR_RETURN(ir::Shape lengths, Sides(sides, span));
+  return ir::Type{dtype, std::move(lengths)};
 }
 
 absl::Status Checker::CheckAssign(const ast::Assign& assign) {

@@ -29,17 +29,7 @@ absl::StatusOr<Value> Checker::EvalIndex(const ast::Index& index, Span span) {
     return EmitLoad(access, nullptr, nullptr);
   }
   RETURN_IF_ERROR(CheckNumber(base));
-  bool only_axes = true;
-  for (const ast::Subscript& subscript : index.subscripts) {
-    only_axes &= subscript.kind == ast::Subscript::Kind::kNewAxis ||
-                 (subscript.kind == ast::Subscript::Kind::kSlice && subscript.first == nullptr &&
-                  subscript.second == nullptr);
-  }
-  if (only_axes && !base.value.is_scalar()) return NotSupportedYet(span, "new axes of a tile");
-  return Error(span,
-               Concat("this is ", Describe(base.value, kernel_.params),
-                      ", and only tensors have elements to take"),
-               "load the part you need from the tensor, or choose with ph.where and ph.iota");
+  return AddAxes(index, base, span);
 }
 
 absl::StatusOr<Access> Checker::CheckAccess(const ast::Index& index, const Operand& tensor,
@@ -64,9 +54,7 @@ absl::StatusOr<Access> Checker::CheckAccess(const ast::Index& index, const Opera
   for (size_t i = 0; i < param.dims.size(); ++i) {
     RETURN_IF_ERROR(CheckSubscript(index.subscripts[i], param.dims[i], param.name, &access));
   }
-  if (access.shape.size() > 1) {
-    return NotSupportedYet(span, Concat("tiles of rank ", access.shape.size()));
-  }
+  RETURN_IF_ERROR(FindShape(&access));
   return access;
 }
 
@@ -108,7 +96,10 @@ absl::Status Checker::CheckElement(const ast::Subscript& subscript, Access* acce
   ASSIGN_OR_RETURN(Operand operand, EvalNumber(*subscript.first));
   const Value& value = operand.value;
   if (!value.is_scalar() && ir::IsInteger(value.type.dtype)) {
-    return NotSupportedYet(operand.span, "an index tile as a subscript (gather, scatter)");
+    ASSIGN_OR_RETURN(Value positions, ToType(operand, DType::kI64));
+    access->subscripts.push_back(
+        {ir::Subscript::Kind::kGather, emitter_.Id(positions), /*length=*/1});
+    return absl::OkStatus();
   }
   if (!value.is_scalar() && value.type.dtype == DType::kBool) {
     return Error(operand.span, "a tile of bools selects no elements",
@@ -120,17 +111,24 @@ absl::Status Checker::CheckElement(const ast::Subscript& subscript, Access* acce
   return absl::OkStatus();
 }
 
-absl::Status Checker::AddSlice(const Value& position, int64_t length, Span span, Access* access) {
-  int64_t elements = length;
-  for (int64_t side : access->shape) elements *= side;
-  if (elements > kMaxTileElements) {
-    return Error(
-        span, Concat("a tile of ", elements, " elements is too large"),
-        Concat("a tile holds at most ", kMaxTileElements, " elements: loop over smaller ones"));
+// The shape that the subscripts give.
+absl::Status Checker::FindShape(Access* access) {
+  std::vector<std::string> gathered;
+  for (const ir::Subscript& subscript : access->subscripts) {
+    if (subscript.kind != ir::Subscript::Kind::kGather) continue;
+    gathered.push_back(ShapeText(emitter_.TypeOf(subscript.position).shape));
   }
-  access->subscripts.push_back({ir::Subscript::Kind::kSlice, emitter_.Id(position), length});
-  access->shape.push_back(length);
-  return absl::OkStatus();
+  std::optional<ir::Shape> shape = ir::SubscriptShape(
+      access->subscripts, [this](ir::ValueId value) { return emitter_.TypeOf(value).shape; });
+  if (!shape.has_value()) {
+    return Error(access->span,
+                 Concat("index tiles of shapes ", absl::StrJoin(gathered, " and "),
+                        " do not fit each other"),
+                 "they are taken together, element by element; for each with each write "
+                 "A[rows[:, None], columns[None, :]]");
+  }
+  access->shape = *std::move(shape);
+  return CheckShape(access->shape, access->span);
 }
 
 absl::Status Checker::CheckLengthSlice(const ast::Subscript& subscript, Access* access) {
@@ -139,7 +137,8 @@ absl::Status Checker::CheckLengthSlice(const ast::Subscript& subscript, Access* 
   ASSIGN_OR_RETURN(Operand length, EvalOperand(*subscript.second));
   ASSIGN_OR_RETURN(int64_t elements,
                    ConstantInt(length, 1, kMaxTileElements, "the length of a slice"));
-  return AddSlice(position, elements, subscript.span, access);
+  access->subscripts.push_back({ir::Subscript::Kind::kSlice, emitter_.Id(position), elements});
+  return absl::OkStatus();
 }
 
 absl::Status Checker::CheckBoundSlice(const ast::Subscript& subscript, const ir::Dim& dim,
@@ -176,7 +175,9 @@ absl::Status Checker::CheckBoundSlice(const ast::Subscript& subscript, const ir:
     return Error(subscript.span, Concat("this slice has ", *length, " elements"),
                  "a slice has at least one: its end lies after its start");
   }
-  return AddSlice(from, *length, subscript.span, access);
+  if (*length > kMaxTileElements) return TooLarge(*length, subscript.span);
+  access->subscripts.push_back({ir::Subscript::Kind::kSlice, emitter_.Id(from), *length});
+  return absl::OkStatus();
 }
 
 Value Checker::EmitLoad(const Access& access, const Value* fill, const Value* mask) {

@@ -65,8 +65,9 @@ Value Emitter::ScalarParam(int32_t index) {
   return Leaf(Opcode::kScalarParam, function().params[index].dtype, index, 0);
 }
 
-Value Emitter::Iota(int64_t length) {
-  const ir::ValueId id = builder_.Iota(length);
+Value Emitter::Iota(int64_t length) { return Tile(builder_.Iota(length)); }
+
+Value Emitter::Tile(ir::ValueId id) {
   definitions_.resize(id + 1);
   return Value::Computed(id, builder_.TypeOf(id));
 }
@@ -145,9 +146,7 @@ Value Emitter::Elementwise(Opcode opcode, std::vector<Value> operands, int32_t p
   for (const Value& operand : operands) ids.push_back(Id(operand));
   const bool is_scalar = operands[0].type.is_scalar();
   if (!is_scalar) {
-    const ir::ValueId id = builder_.Elementwise(opcode, std::move(ids), power);
-    definitions_.resize(id + 1);
-    return Value::Computed(id, builder_.TypeOf(id));
+    return Tile(builder_.Elementwise(opcode, std::move(ids), power));
   }
   ir::Op op;
   op.opcode = opcode;
@@ -193,9 +192,26 @@ Value Emitter::Bitcast(const Value& value, DType dtype) {
 
 Value Emitter::Broadcast(const Value& value, const std::vector<int64_t>& shape) {
   if (value.type.shape == shape) return value;
-  const ir::ValueId id = builder_.Broadcast(Id(value), shape);
-  definitions_.resize(id + 1);
-  return Value::Computed(id, builder_.TypeOf(id));
+  return Tile(builder_.Broadcast(Id(value), shape));
+}
+
+Value Emitter::Reshape(const Value& value, const std::vector<int64_t>& shape) {
+  if (value.type.shape == shape) return value;
+  return Tile(builder_.Reshape(Id(value), shape));
+}
+
+Value Emitter::Transpose(const Value& value, const std::vector<int32_t>& permutation) {
+  std::vector<int64_t> shape;
+  int32_t last_long = -1;
+  bool moves = false;
+  for (int32_t side : permutation) {
+    shape.push_back(value.type.shape[side]);
+    if (shape.back() == 1) continue;
+    moves |= side < last_long;
+    last_long = side;
+  }
+  if (!moves) return Reshape(value, shape);
+  return Tile(builder_.Transpose(Id(value), permutation));
 }
 
 Value Emitter::Load(int32_t param, std::vector<ir::Subscript> subscripts, const Value* fill,

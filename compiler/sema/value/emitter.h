@@ -44,6 +44,9 @@ class Emitter {
   Value Cast(const Value& value, ir::DType dtype);
   Value Bitcast(const Value& value, ir::DType dtype);
   Value Broadcast(const Value& value, const std::vector<int64_t>& shape);
+  // Of a tile; where nothing moves, the tile itself.
+  Value Reshape(const Value& value, const std::vector<int64_t>& shape);
+  Value Transpose(const Value& value, const std::vector<int32_t>& permutation);
 
   // `fill` and `mask` may be null.
   Value Load(int32_t param, std::vector<ir::Subscript> subscripts, const Value* fill,
@@ -69,6 +72,9 @@ class Emitter {
   void Yield(const Value& value);
   void Assume(const Value& condition);
 
+  // REQUIRES: the value was made here.
+  const ir::Type& TypeOf(ir::ValueId value) const { return builder_.TypeOf(value); }
+
   // The value as an operand: a constant is made where it is first needed.
   ir::ValueId Id(const Value& value);
 
@@ -85,6 +91,7 @@ class Emitter {
     bool launch_uniform = false;
   };
 
+  Value Tile(ir::ValueId id);  // just made
   Value Leaf(ir::Opcode opcode, ir::DType dtype, int32_t index, int32_t axis);
   // The op's value, made now or where it was made before in sight.
   ir::ValueId Once(const Key& key, const ir::Op& op);

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/codegen/nvptx/plan/unsupported.h"
 #include "compiler/ir/verifier.h"
 #include "tests/compiler/codegen/emulated.h"
 #include "tests/compiler/codegen/ulp.h"
@@ -193,6 +194,7 @@ std::string Differences(const ir::Function& function, const Launch& launch,
       text += Compare(function, chip.name, (*compiled)->Run(launch, against), *want, ulps);
     }
   }
+  if (nvptx::FindUnsupported(function).has_value()) return text;
   for (int32_t threads : ThreadsUnderTest()) {
     const std::string name = absl::StrCat(threads, " threads");
     const auto emulated = Emulated::Make(function, threads);

@@ -74,9 +74,10 @@ class Compiled {
 };
 
 // Runs `function` compiled for each chip under test, both placements, as a GPU's threads would run
-// it (emulated.h), and interpreted, and checks that it comes back from its text; an empty text
-// where all agree (a NaN agrees with any NaN), else where they do not. `ulps`, by parameter: how
-// far from the exact result floats of it may be, in units in the last place; none are 0.
+// it (emulated.h) if that back end can do all of it, and interpreted, and checks that it comes back
+// from its text; an empty text where all agree (a NaN agrees with any NaN), else where they do not.
+// `ulps`, by parameter: how far from the exact result floats of it may be, in units in the last
+// place; none are 0.
 std::string Differences(const ir::Function& function, const Launch& launch,
                         const std::vector<double>& ulps = {});
 

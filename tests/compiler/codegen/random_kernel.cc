@@ -102,6 +102,7 @@ class Generator {
 
   // Few types, shapes and places, so that much is read where something was written.
   void AddParams() {
+    moves_ = Below(3) == 0;
     const int64_t multiple = Below(3) == 0 ? 4 : 1;
     sizes_ = {Below(150) / multiple * multiple, 1 + Below(40)};
     const ir::Dim n{.extent = b_.AddExtent("N", multiple)};
@@ -344,6 +345,7 @@ class Generator {
 
   void ComputeFrom(ValueId a) {
     const ir::Type type = TypeOf(a);
+    if (!type.is_scalar() && Below(8) == 0) return Arrange(a);
     switch (Below(8)) {
       case 0:
         Keep(b_.Elementwise(OneOf(kComparisons), {a, Get(type)}));
@@ -369,6 +371,30 @@ class Generator {
       ComputeFloat(a);
     } else {
       ComputeInt(a);
+    }
+  }
+
+  // The elements of a tile in another arrangement. Those that move are not for every back end, so
+  // only some kernels have them.
+  void Arrange(ValueId a) {
+    const Shape shape = TypeOf(a).shape;
+    const auto rank = static_cast<int64_t>(shape.size());
+    Shape longer = ir::LongSides(shape);
+    if (!moves_ || Below(3) == 0) {
+      while (longer.empty() || (longer.size() < kMaxRank && Below(2) == 0)) {
+        longer.insert(longer.begin() + Below(static_cast<int64_t>(longer.size()) + 1), 1);
+      }
+      Keep(b_.Reshape(a, longer));
+    } else if (Below(3) == 0) {
+      const int64_t elements = TypeOf(a).elements();
+      const int64_t side = elements % 2 == 0 ? 2 : 1;
+      Keep(b_.Reshape(a, Below(2) == 0 ? Shape{elements} : Shape{elements / side, side}));
+    } else {
+      std::vector<int32_t> permutation;
+      for (int32_t axis = 0; axis < rank; ++axis) {
+        permutation.insert(permutation.begin() + Below(axis + 1), axis);
+      }
+      Keep(b_.Transpose(a, permutation));
     }
   }
 
@@ -624,6 +650,7 @@ class Generator {
 
   std::mt19937_64 random_;
   ir::Builder b_;
+  bool moves_ = false;          // whether elements of tiles change places
   std::vector<int64_t> sizes_;  // of the extents
   std::vector<DType> types_;
   std::vector<Shape> shapes_;

@@ -181,6 +181,48 @@ const Case kTypes[] = {
      }},
 };
 
+// An op over the first [4] tile of the sample, of this type.
+Op Arrangement(Function& f, Opcode opcode, Type type, std::vector<int32_t> permutation = {}) {
+  Op op = Plain(opcode, {At(f, Opcode::kIota).result});
+  op.type = std::move(type);
+  op.permutation = std::move(permutation);
+  op.result = f.value_count++;
+  return op;
+}
+
+const Case kArrangements[] = {
+    {"arranges a scalar",
+     [](Function& f) {
+       Op op = Arrangement(f, Opcode::kReshape, {DType::kF32, {1}});
+       op.operands = {F32Scalar(f)};
+       Insert(f, op);
+     }},
+    {"arranges a scalar",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kReshape, {DType::kI64, {}}));
+     }},
+    {"changes the type",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kReshape, {DType::kI32, {2, 2}}));
+     }},
+    {"changes the number of elements",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kReshape, {DType::kI64, {3, 2}}));
+     }},
+    {"changes the rank",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kTranspose, {DType::kI64, {4, 1}}, {0, 1}));
+     }},
+    {"does not permute sides",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kTranspose, {DType::kI64, {4}}, {1}));
+     }},
+    {"has a wrong shape",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kTranspose, {DType::kI64, {5}}, {0}));
+     }},
+};
+
 const Case kMemoryAndLoops[] = {
     {"names no tensor", [](Function& f) { At(f, Opcode::kLoad).index = 1; }},
     {"touches a parameter that is not marked so",
@@ -249,6 +291,7 @@ void ExpectEachBreaks(const Case (&cases)[kCount]) {
 TEST(Verifier, Structure) { ExpectEachBreaks(kStructure); }
 TEST(Verifier, Leaves) { ExpectEachBreaks(kLeaves); }
 TEST(Verifier, Types) { ExpectEachBreaks(kTypes); }
+TEST(Verifier, Arrangements) { ExpectEachBreaks(kArrangements); }
 TEST(Verifier, MemoryAndLoops) { ExpectEachBreaks(kMemoryAndLoops); }
 
 // A fault names the kernel, the line and the op as printed.

@@ -143,6 +143,30 @@ TEST_F(StageTest, ALoopThatReadsAndWritesInOneTurnHoldsNothing) {
   EXPECT_EQ(Stages(), 0);
 }
 
+TEST_F(StageTest, ATransposeIsHeldAndAReshapeOfItIsNot) {
+  const ValueId tile = b.Reshape(LoadAt(x, base), {8, 8});
+  const ValueId turned = b.Reshape(b.Transpose(tile, {1, 0}), {64});
+  Store(turned);
+  const std::string text = Staged();
+  EXPECT_EQ(Count(text, " = stage "), 2) << text;  // what is turned, and what the reshape reads
+  EXPECT_EQ(Count(text, "transpose"), 1) << text;
+}
+
+TEST_F(StageTest, SidesOfOneNeedNoMemory) {
+  Store(b.Reshape(b.Reshape(LoadAt(x, base), {1, 64, 1}), {64}));
+  EXPECT_EQ(Stages(), 0);
+}
+
+TEST_F(StageTest, WhatABroadcastRepeatsIsComputedOnceUnlessItIsCheap) {
+  const ValueId row = b.Reshape(LoadAt(x, base), {64, 1});
+  const ValueId cheap = b.Broadcast(Sum(row, row), {64, 8});
+  const ValueId dear = b.Broadcast(b.Elementwise(Opcode::kExp, {row}), {64, 8});
+  b.Declare("v", Sum(cheap, dear));
+  const std::string text = Staged();
+  EXPECT_EQ(Count(text, " = stage "), 1) << text;
+  EXPECT_NE(text.find("f32[64, 1] = stage"), std::string::npos) << text;
+}
+
 TEST_F(StageTest, DearValuesAreComputedOnce) {
   const ValueId dear = b.Elementwise(Opcode::kExp, {LoadAt(x, base)});
   const ValueId cheap = Sum(LoadAt(x, base), LoadAt(x, base));

@@ -9,10 +9,6 @@
 
 namespace phobos::compiler::nvptx {
 
-// The sides of a tile that are longer than 1: tiles that agree in them have the same elements in
-// the same order.
-std::vector<int64_t> LongSides(const std::vector<int64_t>& shape);
-
 // A tile's elements in row-major order are dealt out in vectors: thread t has the elements
 // (c * threads + t) * vector .. + vector - 1 of turn c = 0, 1, ... A vector never crosses a row.
 struct Layout {

@@ -25,7 +25,7 @@ struct Touch {
   };
   bool is_write = false;
   By by = By::kAny;
-  std::vector<int64_t> sides;  // kOwner: LongSides of the tile
+  std::vector<int64_t> sides;  // kOwner: ir::LongSides of the tile
   // A tensor's elements: the kLoad or kStore. Null: bytes [first, end) of shared memory.
   const ir::Op* access = nullptr;
   int64_t first = 0;

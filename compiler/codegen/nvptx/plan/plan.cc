@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/nvptx/plan/order.h"
 #include "compiler/ir/equality.h"
+#include "compiler/ir/shape.h"
 #include "compiler/passes/cost.h"
 
 namespace phobos::compiler::nvptx {
@@ -138,7 +139,7 @@ void Planner::ChooseLayouts() {
   };
   std::map<std::vector<int64_t>, Needs> needs;
   for (const auto& [op, statement] : plan_.statements) {
-    Needs& need = needs[LongSides(TypeOf(statement).shape)];
+    Needs& need = needs[ir::LongSides(TypeOf(statement).shape)];
     need.cost = std::max(need.cost, statement.cost);
     auto widen = [&need](const Op& access) {
       if (!IsContiguous(access)) return;
@@ -149,7 +150,7 @@ void Planner::ChooseLayouts() {
   }
   for (auto& [op, statement] : plan_.statements) {
     const std::vector<int64_t>& shape = TypeOf(statement).shape;
-    const Needs& need = needs[LongSides(shape)];
+    const Needs& need = needs[ir::LongSides(shape)];
     const int64_t widest = need.widest_bytes > 0 ? need.widest_bytes : 16;  // 16: no vectors
     statement.layout = LayoutOf(shape, function_.threads, widest, need.cost >= kSpreadCost);
   }
@@ -215,7 +216,7 @@ void Planner::AddTensor(const Statement& statement, const Op& access,
   const bool is_owned = !IsGather(access) && access.type.elements() == type.elements();
   touches->push_back({.is_write = access.opcode == Opcode::kStore,
                       .by = is_owned ? Touch::By::kOwner : Touch::By::kAny,
-                      .sides = LongSides(type.shape),
+                      .sides = ir::LongSides(type.shape),
                       .access = &access});
 }
 
@@ -229,7 +230,7 @@ void Planner::AddHeld(const Statement& statement, const Op& held, bool is_write,
   touches->push_back(
       {.is_write = is_write,
        .by = held_type.elements() == type.elements() ? Touch::By::kOwner : Touch::By::kAny,
-       .sides = LongSides(type.shape),
+       .sides = ir::LongSides(type.shape),
        .first = first,
        .end = first + held_type.elements() * ir::ByteSize(held_type.dtype)});
 }

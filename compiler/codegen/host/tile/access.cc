@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/host/access.h"
+#include "compiler/codegen/host/tile/access.h"
 
 #include <algorithm>
 
@@ -110,8 +110,12 @@ bool Access::IsContiguousAlong(int side) const {
 
 llvm::Value* Access::IsAligned(int64_t bytes) const {
   llvm::IRBuilder<>& b = env_.builder;
-  llvm::Value* address = b.CreatePtrToInt(base_, b.getInt64Ty());
-  return b.CreateICmpEQ(b.CreateAnd(address, bytes - 1), env_.Int(0));
+  llvm::Value* bits = b.CreatePtrToInt(base_, b.getInt64Ty());
+  for (const Axis& axis : axes_) {
+    if (axis.has_unit_stride) continue;
+    bits = b.CreateOr(bits, b.CreateMul(axis.stride, env_.Int(ir::ByteSize(op_.type.dtype))));
+  }
+  return b.CreateICmpEQ(b.CreateAnd(bits, bytes - 1), env_.Int(0));
 }
 
 llvm::Value* Access::ElementAddress(llvm::Value* base, llvm::Value* offset) const {

@@ -2,8 +2,8 @@
 //
 // What the host's emitter knows beside codegen::Environment. Shared by kernel.cc (the frame),
 // tile.cc (statements over tiles) and access.cc (tensors). One thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_HOST_ENVIRONMENT_H_
-#define PHOBOS_COMPILER_CODEGEN_HOST_ENVIRONMENT_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_TILE_ENVIRONMENT_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_TILE_ENVIRONMENT_H_
 
 #include <cstdint>
 #include <vector>
@@ -30,4 +30,4 @@ struct Environment : codegen::Environment {
 
 }  // namespace phobos::compiler::host
 
-#endif  // PHOBOS_COMPILER_CODEGEN_HOST_ENVIRONMENT_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_TILE_ENVIRONMENT_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/host/environment.h"
+#include "compiler/codegen/host/tile/environment.h"
 
 #include "llvm/IR/DerivedTypes.h"
 

@@ -3,13 +3,13 @@
 // Loads and stores of tensors. An Access is worked out once before a statement's loops: the address
 // that its scalar positions give, and whether all of it lies inside the tensor; then it is used for
 // one chunk of the tile at a time. No element outside its tensor is ever touched. One thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_HOST_ACCESS_H_
-#define PHOBOS_COMPILER_CODEGEN_HOST_ACCESS_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_TILE_ACCESS_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_TILE_ACCESS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "compiler/codegen/host/environment.h"
+#include "compiler/codegen/host/tile/environment.h"
 #include "compiler/ir/ir.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
@@ -56,7 +56,7 @@ class Access {
   // Whether `side` runs along consecutive addresses.
   bool IsContiguousAlong(int side) const;
 
-  // i1: the address of the tile's first element is a multiple of `bytes`.
+  // i1: the address of the first element of each of the tile's rows is a multiple of `bytes`.
   llvm::Value* IsAligned(int64_t bytes) const;
 
   // The sides that gathered positions stand for: [first, first + count).
@@ -111,4 +111,4 @@ class Access {
 
 }  // namespace phobos::compiler::host
 
-#endif  // PHOBOS_COMPILER_CODEGEN_HOST_ACCESS_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_TILE_ACCESS_H_

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/host/tile/evaluator.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/host/tile/held.h"
+#include "compiler/ir/shape.h"
+#include "compiler/passes/cost.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DerivedTypes.h"
+
+namespace phobos::compiler::host {
+
+void Evaluator::CollectOperands(const ir::Op& op) {
+  for (ir::ValueId operand : op.operands) {
+    if (operand != ir::kNoValue) Collect(operand);
+  }
+  for (const ir::Subscript& subscript : op.subscripts) {
+    if (subscript.kind == ir::Subscript::Kind::kGather) Collect(subscript.position);
+  }
+}
+
+void Evaluator::Collect(ir::ValueId value) {
+  const ir::Op& op = *env_.definitions[value];
+  if (op.type.is_scalar() || collected_[value]) return;
+  collected_[value] = true;
+  cost_ += passes::Cost(op);
+  const int bytes = ir::ByteSize(op.type.dtype);
+  if (ir::IsFloat(op.type.dtype)) {
+    float_bytes_ = std::max({float_bytes_, bytes, 4});
+  } else {
+    integer_bytes_ = std::max(integer_bytes_, bytes);
+  }
+  if (op.opcode == ir::Opcode::kLoad) loads_[value];
+  if (op.opcode != ir::Opcode::kStage) CollectOperands(op);
+}
+
+unsigned Evaluator::LanesFor(int64_t length) const {
+  const int bytes = float_bytes_ > 0 ? float_bytes_ : integer_bytes_;
+  const uint64_t whole = static_cast<uint64_t>(env_.vector_bytes / bytes);
+  const uint64_t wanted = llvm::bit_ceil(static_cast<uint64_t>(length));
+  return static_cast<unsigned>(std::clamp<uint64_t>(std::min(whole, wanted), 2, kMaxLanes));
+}
+
+llvm::Value* Evaluator::PrepareLoads() {
+  llvm::Value* inside = nullptr;
+  for (auto& [value, access] : loads_) {
+    access.emplace(env_, *env_.definitions[value]);
+    inside = env_.And(inside, access->inside());
+  }
+  return inside;
+}
+
+void Evaluator::EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool)> body) {
+  const auto* constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(inside);
+  if (constant != nullptr && constant->isOne()) inside = nullptr;
+  env_.Branch(
+      inside, [&] { body(true); },
+      [&] {
+        PrepareRanges();
+        body(false);
+      });
+}
+
+void Evaluator::PrepareRanges() {
+  for (auto& [value, access] : loads_) access->PrepareRanges();
+}
+
+llvm::Value* Evaluator::Evaluate(ir::ValueId value, const Chunk& chunk) {
+  const ir::Op& op = *env_.definitions[value];
+  if (op.type.is_scalar()) return env_.scalars[value];
+  const Known key(value, chunk.has_lanes(), {chunk.indices.begin(), chunk.indices.end()});
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  llvm::Value* made = EvaluateNew(op, chunk);
+  known_[key] = made;
+  return made;
+}
+
+llvm::Value* Evaluator::EvaluateNew(const ir::Op& op, const Chunk& chunk) {
+  switch (op.opcode) {
+    case ir::Opcode::kIota:
+      return EvaluateIota(chunk);
+    case ir::Opcode::kBroadcast:
+      return EvaluateBroadcast(op.operands[0], chunk);
+    case ir::Opcode::kReshape:
+      return EvaluateReshape(op, chunk);
+    case ir::Opcode::kStage:
+    case ir::Opcode::kReadVar:
+      return LoadHeld(env_, HeldStart(env_, op), op.type, chunk);
+    case ir::Opcode::kLoad:
+      return EvaluateLoad(op, chunk);
+    default: {
+      llvm::SmallVector<llvm::Value*, 3> operands;
+      for (ir::ValueId operand : op.operands) operands.push_back(Evaluate(operand, chunk));
+      const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];
+      return codegen::EmitElementwise(b_, op, env_.definitions[typed]->type.dtype, operands);
+    }
+  }
+}
+
+llvm::Value* Evaluator::EvaluateBroadcast(ir::ValueId value, const Chunk& chunk) {
+  if (value == ir::kNoValue) return nullptr;
+  const std::vector<int64_t>& shape = env_.definitions[value]->type.shape;
+  const size_t skipped = chunk.indices.size() - shape.size();
+  Chunk part = chunk;
+  part.indices.assign(chunk.indices.begin() + skipped, chunk.indices.end());
+  part.lane_side = chunk.has_lanes() ? chunk.lane_side - static_cast<int>(skipped) : Chunk::kNoSide;
+  if (part.lane_side < 0) part.lane_side = Chunk::kNoSide;
+  for (size_t side = 0; side < shape.size(); ++side) {
+    if (shape[side] != 1) continue;
+    part.indices[side] = env_.Int(0);
+    if (part.lane_side == static_cast<int>(side)) part.lane_side = Chunk::kNoSide;
+  }
+  return Spread(Evaluate(value, part), chunk);
+}
+
+// The value of all lanes of a chunk that has some, where it is one for all of them.
+llvm::Value* Evaluator::Spread(llvm::Value* value, const Chunk& chunk) {
+  if (!chunk.has_lanes() || value->getType()->isVectorTy()) return value;
+  return b_.CreateVectorSplat(chunk.lanes, value);
+}
+
+// The elements of a tile in memory are found by their place; those of any other tile, which has the
+// same long sides, by their indices.
+llvm::Value* Evaluator::EvaluateReshape(const ir::Op& op, const Chunk& chunk) {
+  const ir::Op& operand = *env_.definitions[op.operands[0]];
+  const std::vector<int64_t>& shape = operand.type.shape;
+  if (ir::LongSides(shape) != ir::LongSides(op.type.shape)) {
+    return LoadHeld(env_, HeldStart(env_, operand), op.type, chunk);
+  }
+  Chunk part = chunk;
+  part.indices.clear();
+  part.lane_side = Chunk::kNoSide;
+  const std::vector<int> sides = ir::MapLongSides(shape, op.type.shape);
+  for (size_t side = 0; side < sides.size(); ++side) {
+    part.indices.push_back(sides[side] < 0 ? env_.Int(0) : chunk.indices[sides[side]]);
+    if (sides[side] >= 0 && sides[side] == chunk.lane_side) part.lane_side = static_cast<int>(side);
+  }
+  return Spread(Evaluate(op.operands[0], part), chunk);
+}
+
+llvm::Value* Evaluator::EvaluateLoad(const ir::Op& op, const Chunk& chunk) {
+  const Access& access = *loads_[op.result];
+  const Access::Positions positions = EvaluatePositions(op, access, chunk);
+  llvm::Value* fill = EvaluateBroadcast(op.operands[0], chunk);
+  return access.Load(chunk, positions, EvaluateBroadcast(op.operands[1], chunk), fill);
+}
+
+Access::Positions Evaluator::EvaluatePositions(const ir::Op& op, const Access& access,
+                                               const Chunk& chunk) {
+  Access::Positions positions;
+  Chunk part = chunk;
+  const auto first = chunk.indices.begin() + access.gather_side();
+  part.indices.assign(first, first + access.gather_side_count());
+  part.lane_side = chunk.lane_side - access.gather_side();
+  if (part.lane_side < 0 || part.lane_side >= access.gather_side_count()) {
+    part.lane_side = Chunk::kNoSide;
+  }
+  for (const ir::Subscript& subscript : op.subscripts) {
+    if (subscript.kind == ir::Subscript::Kind::kGather) {
+      positions.push_back(EvaluateBroadcast(subscript.position, part));
+    }
+  }
+  return positions;
+}
+
+llvm::Value* Evaluator::EvaluateIota(const Chunk& chunk) {
+  if (!chunk.has_lanes()) return chunk.indices[0];
+  return b_.CreateAdd(
+      b_.CreateVectorSplat(chunk.lanes, chunk.indices[0]),
+      b_.CreateStepVector(llvm::FixedVectorType::get(b_.getInt64Ty(), chunk.lanes)));
+}
+
+}  // namespace phobos::compiler::host

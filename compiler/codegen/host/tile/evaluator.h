@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a statement computes, chunk by chunk: everything that its values need, back to loads, tiles
+// in memory and scalars. A statement collects its values first, then prepares the loads found
+// behind them, then evaluates at one place after the other. One thread a statement.
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_TILE_EVALUATOR_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_TILE_EVALUATOR_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "compiler/codegen/host/tile/access.h"
+#include "compiler/codegen/host/tile/environment.h"
+#include "compiler/ir/ir.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/IR/IRBuilder.h"
+
+namespace phobos::compiler::host {
+
+class Evaluator {
+ public:
+  explicit Evaluator(const Environment& environment)
+      : env_(environment), b_(environment.builder), collected_(environment.definitions.size()) {}
+
+  // Finds the loads behind a value, or behind what an op is computed from, and how much is computed
+  // on what.
+  void Collect(ir::ValueId value);
+  void CollectOperands(const ir::Op& op);
+
+  // passes::Cost of all that was collected.
+  int cost() const { return cost_; }
+
+  // Lanes of a vector register of the widest float, or of the widest integer where there is no
+  // float: i64 index arithmetic beside floats is computed in several registers. At least 2, and no
+  // more than a tile's side of `length` asks for.
+  unsigned LanesFor(int64_t length) const;
+
+  // i1: all loads are inside their tensors; null: they always are.
+  llvm::Value* PrepareLoads();
+  // Emits `body` twice: for where `inside` (null: true) holds, and for where it does not, after
+  // what chunks that are not inside need.
+  void EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool is_inside)> body);
+
+  // Forgets what was computed: no longer in sight, or of an older state of memory.
+  void Forget() { known_.clear(); }
+
+  // A chunk of the value: a vector of the chunk's lanes, or a scalar where it is one for all of
+  // them. REQUIRES: the value was collected, and loads prepared.
+  llvm::Value* Evaluate(ir::ValueId value, const Chunk& chunk);
+  // As Evaluate at a chunk of a tile that the value is broadcast to, always a vector where the
+  // chunk has lanes. Null for kNoValue.
+  llvm::Value* EvaluateBroadcast(ir::ValueId value, const Chunk& chunk);
+  // Of a kLoad or kStore.
+  Access::Positions EvaluatePositions(const ir::Op& op, const Access& access, const Chunk& chunk);
+
+ private:
+  // A value at a place: what is known already of the chunk that is being emitted.
+  using Known = std::tuple<ir::ValueId, bool, std::vector<llvm::Value*>>;
+
+  void PrepareRanges();
+  llvm::Value* EvaluateNew(const ir::Op& op, const Chunk& chunk);
+  llvm::Value* EvaluateIota(const Chunk& chunk);
+  llvm::Value* EvaluateReshape(const ir::Op& op, const Chunk& chunk);
+  llvm::Value* EvaluateLoad(const ir::Op& op, const Chunk& chunk);
+  llvm::Value* Spread(llvm::Value* value, const Chunk& chunk);
+
+  const Environment& env_;
+  llvm::IRBuilder<>& b_;
+  std::map<ir::ValueId, std::optional<Access>> loads_;
+  std::vector<bool> collected_;  // by ValueId
+  int cost_ = 0;
+  int float_bytes_ = 0;  // the widest float and integer
+  int integer_bytes_ = 1;
+  std::map<Known, llvm::Value*> known_;
+};
+
+}  // namespace phobos::compiler::host
+
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_TILE_EVALUATOR_H_

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels compiled for the host's chips and run on NumPy arrays, without a daemon. For tests; one thread."""
+
+import ctypes
+import itertools
+import json
+import os
+import subprocess
+import tempfile
+
+import numpy as np
+
+HEADER = "from __future__ import annotations\nimport phobos.lang as ph\n"
+GUARD = 64  # bytes beside each array that nobody may write
+
+
+def chips():
+    """The host chips that this machine can run."""
+    with open("/proc/cpuinfo") as file:
+        has_avx512 = " avx512vl" in file.read()
+    return ["x86-64-v3", "x86-64-v4"] if has_avx512 else ["x86-64-v3"]
+
+
+class Variant:
+    """One compiled variant; `constants` are its settings by name."""
+
+    def __init__(self, manifest, variant, folder):
+        self._parameters = manifest["description"]["parameters"]
+        self._slots = manifest["slots"]
+        self.chip = manifest["chip"]
+        self.constants = {s["name"]: _value(s) for s in variant["settings"]}
+        artifact = variant["artifact"]
+        self._scratch_bytes = int(artifact.get("scratch_bytes", 0))
+        self._library = ctypes.CDLL(os.path.join(folder, artifact["file"]))
+        self._entry = getattr(self._library, artifact["entry"])
+        self._entry.restype = None
+        self._entry.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
+
+    def run(self, grid, **arguments):
+        """Runs all blocks of the grid; gives copies of the arrays as they are afterwards, by name."""
+        slots = {}
+        held = {}
+        for parameter in self._parameters:
+            name = parameter["name"]
+            value = arguments[name]
+            if not parameter.get("is_tensor"):
+                slots[name] = int.from_bytes(np.asarray(value).tobytes().ljust(8, b"\0"), "little")
+                continue
+            memory = np.full(value.nbytes + 2 * GUARD, 0xA5, np.uint8)
+            inside = memory[GUARD:GUARD + value.nbytes]
+            inside[:] = np.frombuffer(np.ascontiguousarray(value).tobytes(), np.uint8)
+            held[name] = (memory, inside, value)
+            slots[name] = inside.ctypes.data if value.nbytes else memory.ctypes.data + GUARD
+            for dim, side in zip(parameter["dims"], value.shape):
+                if "extent" in dim:
+                    slots["extent:" + dim["extent"]] = side
+        words = np.array([slots[name] for name in self._slots], np.uint64)
+        sides = np.array(list(grid) + [1] * (3 - len(grid)), np.int64)
+        scratch = np.full(self._scratch_bytes + 128, 0xA5, np.uint8)
+        start = -scratch.ctypes.data % 64
+        blocks = int(np.prod(sides))
+        for first in range(0, blocks, 5):
+            self._entry(words.ctypes.data, sides.ctypes.data, first, min(first + 5, blocks), scratch.ctypes.data + start)
+        assert (scratch[start + self._scratch_bytes:] == 0xA5).all(), "wrote behind the scratch memory"
+        result = {}
+        for name, (memory, inside, value) in held.items():
+            assert (memory[:GUARD] == 0xA5).all() and (memory[GUARD + value.nbytes:] == 0xA5).all(), "wrote beside " + name
+            result[name] = np.frombuffer(inside.tobytes(), value.dtype).reshape(value.shape)
+        return result
+
+
+def _value(setting):
+    for kind, read in (("int_value", int), ("float_value", float), ("bool_value", bool), ("string_value", str)):
+        if kind in setting:
+            return read(setting[kind])
+    return 0
+
+
+def variants(compiler, text, every_chip=True):
+    """All variants of the one kernel in `text`, for each chip."""
+    for chip in chips() if every_chip else chips()[-1:]:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "kernel.py")
+            with open(path, "w") as file:
+                file.write(HEADER + text)
+            command = [compiler, path, "--chip", chip, "--all-variants", "--check-races", "--out", folder, "--format", "json"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise AssertionError(done.stderr + done.stdout[-2000:])
+            manifest = json.loads(done.stdout)
+            for variant in manifest["variants"]:
+                if variant["status"] != "VARIANT_STATUS_COMPILED":
+                    raise AssertionError(variant.get("reason"))
+                yield Variant(manifest, variant, folder)
+
+
+def refusal(compiler, text, chip):
+    """Why the one kernel in `text` is not compiled for `chip`: its first variant's reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.py")
+        with open(path, "w") as file:
+            file.write(HEADER + text)
+        done = subprocess.run([compiler, path, "--chip", chip, "--format", "json"], capture_output=True, text=True)
+        return json.loads(done.stdout)["variants"][0].get("reason", "")
+
+
+def sizes(*tiles):
+    """Extents around tiles: nothing, one, a few, a prime, a tile and one more and less, several tiles."""
+    found = {0, 1, 7, 13}
+    for tile in tiles:
+        found |= {max(tile - 1, 0), tile, tile + 1, 2 * tile}
+    return sorted(found)
+
+
+def some_shapes(rows, columns):
+    """Pairs of extents: each row count with some column counts, each column count with some row counts."""
+    pairs = set(zip(rows, itertools.cycle(columns[::-1]))) | set(zip(itertools.cycle(rows), columns))
+    return sorted(pairs | {(rows[0], columns[-1]), (rows[-1], columns[0]), (rows[-1], columns[-1])})
+
+
+def cdiv(a, b):
+    return -(-a // b)
