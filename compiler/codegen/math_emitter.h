@@ -55,7 +55,7 @@ class MathEmitter {
   Value* Negate(Value* x) const { return b.CreateFNeg(x); }
   Value* Abs(Value* x) const { return b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
   Value* WithSignOf(Value* x, Value* sign) const;
-  // The same of x >= 0, in fewer operations.
+  // The same of x that is positive or has that sign, in fewer operations.
   Value* PositiveWithSignOf(Value* x, Value* sign) const;
   // The smaller or greater of the two; NaN stays NaN.
   Value* AtMost(Value* x, double limit) const;

@@ -82,7 +82,8 @@ Value* EmitTanh(const MathEmitter& m, Value* x) {
 }
 
 // A polynomial up to 1, else 1 - erfc(|x|), whose fourth root is a polynomial: its rounding errors
-// count little beside 1.
+// count little beside 1. The first one has its sign already. Both get it after the choice: so a GPU
+// chooses by whether it does the second one's last step, which costs nothing.
 Value* EmitErf(const MathEmitter& m, Value* x) {
   Value* one = m.Number(1.0);
   Value* size = m.Abs(x);
@@ -92,7 +93,7 @@ Value* EmitErf(const MathEmitter& m, Value* x) {
   Value* square = m.Mul(root, root);
   Value* far = m.Fma(m.Negate(square), square, one);
   Value* is_near = m.b.CreateFCmpOLT(size, one);
-  return m.Choose(is_near, near, m.PositiveWithSignOf(far, x));
+  return m.PositiveWithSignOf(m.Choose(is_near, near, far), x);
 }
 
 }  // namespace phobos::compiler::codegen

@@ -17,6 +17,10 @@ namespace {
 // same wide loads.
 constexpr int64_t kKeptAlignment = 256;
 
+// Large arrays begin where an allocator's own blocks begin, and on a card a kernel's time depends
+// on where they do.
+constexpr int64_t kCardAlignment = 64 << 10;
+
 // An output is compared in pieces of so much, a whole number of elements of every type: however
 // large it is, it needs no more memory of the host than this.
 constexpr int64_t kComparedBytes = int64_t{32} << 20;
@@ -61,7 +65,8 @@ Job::Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark
 absl::StatusOr<std::unique_ptr<Job>> Job::Begin(
     JobSetup setup, const std::vector<absl::Span<const std::byte>>& memory, device::Device& device,
     LaunchMark& mark, const Preloaded& preloaded) {
-  ASSIGN_OR_RETURN(Layout layout, LayOut(Pointers(setup)));
+  const int64_t alignment = device.description().has_host_memory ? kKeptAlignment : kCardAlignment;
+  ASSIGN_OR_RETURN(Layout layout, LayOut(Pointers(setup), alignment));
   std::unique_ptr<Job> job(new Job(std::move(setup), std::move(layout), device, mark));
   RETURN_IF_ERROR(job->AddTensors(memory, preloaded));
   const int64_t tensors = job->layout_.total_bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/worker/check/layout.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +15,16 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+int64_t AlignmentOf(int64_t bytes, int64_t most) {
+  int64_t alignment = kKept;
+  while (2 * alignment <= std::min(bytes, most)) alignment *= 2;
+  return alignment;
+}
+
 }  // namespace
 
-absl::StatusOr<Layout> LayOut(absl::Span<const TensorSetup* const> tensors) {
+absl::StatusOr<Layout> LayOut(absl::Span<const TensorSetup* const> tensors,
+                              int64_t most_alignment) {
   Layout layout;
   int64_t cursor = 0;
   for (const TensorSetup* tensor : tensors) {
@@ -31,7 +39,8 @@ absl::StatusOr<Layout> LayOut(absl::Span<const TensorSetup* const> tensors) {
     }
     Place place;
     place.begin = cursor;
-    place.tensor = RoundUp(cursor + kCanaryBytes, kKept) + modulo;
+    place.tensor =
+        RoundUp(cursor + kCanaryBytes, AlignmentOf(tensor->bytes(), most_alignment)) + modulo;
     place.bytes = tensor->bytes();
     place.end = RoundUp(place.tensor + place.bytes + kCanaryBytes, kKept);
     cursor = place.end;

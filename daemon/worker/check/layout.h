@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where a job's tensors lie in the device's memory: each between two stretches of canaries of its
-// own, at the caller's address modulo 256. Pure functions, any thread.
+// own, at the caller's address modulo 256 and otherwise as aligned as an allocation of its own
+// would be. Pure functions, any thread.
 #ifndef PHOBOS_DAEMON_WORKER_CHECK_LAYOUT_H_
 #define PHOBOS_DAEMON_WORKER_CHECK_LAYOUT_H_
 
@@ -31,9 +32,12 @@ struct Layout {
   int64_t total_bytes = 0;
 };
 
-// REQUIRES: the memory is aligned to 256. InvalidArgument: a negative size, an address_mod_256
-// outside 0..255.
-absl::StatusOr<Layout> LayOut(absl::Span<const TensorSetup* const> tensors);
+// A tensor lies `address_mod_256` behind a multiple of the largest power of two that is neither
+// above its size nor above `most_alignment`, but of 256 at least. REQUIRES: most_alignment is a
+// power of two from 256 on, and the memory is aligned to 256; where it is not to most_alignment,
+// the multiples count from its start. InvalidArgument: a negative size, an address_mod_256 outside
+// 0..255.
+absl::StatusOr<Layout> LayOut(absl::Span<const TensorSetup* const> tensors, int64_t most_alignment);
 
 }  // namespace phobos::worker
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An output that is larger than what is compared at once, on a device with memory of its own.
+// An output that is larger than what is compared at once, on a device with memory of its own; and
+// where it lies there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string.h>
@@ -42,8 +43,9 @@ class Card : public device::Device {
     return absl::OkStatus();
   }
   absl::Status Flush() override { return absl::OkStatus(); }
-  absl::Status Launch(const device::Kernel&, absl::Span<const uint64_t>,
+  absl::Status Launch(const device::Kernel&, absl::Span<const uint64_t> slots,
                       const tuner::v1::Grid&) override {
+    last_offset = static_cast<int64_t>(slots[0] - reinterpret_cast<uint64_t>(memory_.data()));
     return absl::OkStatus();
   }
   absl::StatusOr<device::Outcome> Finish(absl::FunctionRef<void(size_t)>) override {
@@ -60,6 +62,7 @@ class Card : public device::Device {
   }
 
   int64_t most_read = 0;
+  int64_t last_offset = 0;  // in the memory: of the first tensor of the last launch
 
  private:
   static device::Description Describe() {
@@ -78,6 +81,7 @@ absl::StatusOr<CheckOutcome> CheckOnes(const std::vector<float>& expected, Card&
   TensorSetup& out = *setup.add_tensors();
   out.set_parameter("out");
   out.set_bytes(kBytes);
+  out.set_address_mod_256(16);
   out.set_dtype(compiler::v1::DTYPE_F32);
   out.set_is_written(true);
   out.set_expected_memory(0);
@@ -102,6 +106,14 @@ TEST(LargeOutputTest, ARightOneIsReadInPieces) {
   EXPECT_EQ(outcome.status(), tuner::v1::VARIANT_STATUS_TIMED) << outcome.reason();
   EXPECT_GT(card.most_read, 0);
   EXPECT_LE(card.most_read, 32 * kMebibyte);
+}
+
+// As an allocator would have placed it, but for the caller's own address modulo 256.
+TEST(LargeOutputTest, OnACardItBeginsAtAMultipleOf64Kibibytes) {
+  Card card;
+  ASSERT_OK(CheckOnes(std::vector<float>(kElements, 1.0f), card).status());
+  EXPECT_GT(card.last_offset, 0);
+  EXPECT_EQ(card.last_offset % (64 << 10), 16);
 }
 
 // In the second piece, at its end and in the last: one report.

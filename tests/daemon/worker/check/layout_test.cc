@@ -21,10 +21,11 @@ TensorSetup Tensor(int64_t bytes, int modulo) {
   return tensor;
 }
 
-absl::StatusOr<Layout> LayOutAll(const std::vector<TensorSetup>& tensors) {
+absl::StatusOr<Layout> LayOutAll(const std::vector<TensorSetup>& tensors,
+                                 int64_t most_alignment = 256) {
   std::vector<const TensorSetup*> pointers;
   for (const TensorSetup& tensor : tensors) pointers.push_back(&tensor);
-  return LayOut(pointers);
+  return LayOut(pointers, most_alignment);
 }
 
 TEST(Layout, KeepsAddressesAndGuardsBothSides) {
@@ -39,6 +40,30 @@ TEST(Layout, KeepsAddressesAndGuardsBothSides) {
     EXPECT_EQ(place.begin, end);
     EXPECT_GE(place.tensor - place.begin, kCanaryBytes);
     EXPECT_GE(place.end - place.tensor - place.bytes, kCanaryBytes);
+    end = place.end;
+  }
+  EXPECT_EQ(layout.total_bytes, end);
+}
+
+// As an allocator's own blocks would, and nothing between two tensors is without a canary.
+TEST(Layout, LargeTensorsBeginAtMultiplesOfLargePowersOfTwo) {
+  const std::vector<TensorSetup> tensors = {Tensor(100, 0),
+                                            Tensor(65535, 16),
+                                            Tensor(65536, 0),
+                                            Tensor((64 << 20) + 4, 32),
+                                            Tensor(int64_t{1} << 33, 0),
+                                            Tensor(511, 0),
+                                            Tensor(512, 0)};
+  const int64_t alignments[] = {256, 32768, 65536, 65536, 65536, 256, 512};
+  ASSERT_OK_AND_ASSIGN(const Layout layout, LayOutAll(tensors, 65536));
+  int64_t end = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Place& place = layout.places[i];
+    EXPECT_EQ(place.tensor % alignments[i], tensors[i].address_mod_256()) << i;
+    EXPECT_EQ(place.begin, end);
+    EXPECT_GE(place.tensor - place.begin, kCanaryBytes);
+    EXPECT_LT(place.tensor - place.begin, kCanaryBytes + alignments[i] + 256);
+    EXPECT_LT(place.end - place.tensor - place.bytes, kCanaryBytes + 256);
     end = place.end;
   }
   EXPECT_EQ(layout.total_bytes, end);
