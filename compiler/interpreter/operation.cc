@@ -51,10 +51,80 @@ absl::StatusOr<Tile> Elementwise(const ir::Op& op, const Operands& operands) {
   return tile;
 }
 
+// `opcode` of two numbers of one type.
+Bits Combine(Opcode opcode, ir::DType dtype, Bits a, Bits b) {
+  ir::Op op;
+  op.opcode = opcode;
+  op.type.dtype = dtype;
+  return *Apply(op, dtype, {a, b});
+}
+
+Opcode CombinationOf(Opcode reduction, ir::DType dtype) {
+  const bool is_bool = dtype == ir::DType::kBool;
+  switch (reduction) {
+    case Opcode::kSumOver:
+      return Opcode::kAdd;
+    case Opcode::kProductOver:
+      return Opcode::kMul;
+    case Opcode::kMaximumOver:
+      return is_bool ? Opcode::kOr : Opcode::kMaximum;
+    default:
+      return is_bool ? Opcode::kAnd : Opcode::kMinimum;
+  }
+}
+
+// As the opcode tells the order.
+Bits ReduceInOrder(const ir::Op& op, ir::DType dtype, const std::vector<Bits>& elements) {
+  const Opcode combination = CombinationOf(op.opcode, dtype);
+  const auto lanes = static_cast<size_t>(op.index);
+  std::vector<Bits> partials;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (i < lanes) {
+      partials.push_back(elements[i]);
+    } else {
+      Bits& partial = partials[i % lanes];
+      partial = Combine(combination, dtype, partial, elements[i]);
+    }
+  }
+  for (size_t half = lanes / 2; half > 0; half /= 2) {
+    for (size_t k = 0; k < half && k + half < partials.size(); ++k) {
+      partials[k] = Combine(combination, dtype, partials[k], partials[k + half]);
+    }
+  }
+  return partials[0];
+}
+
+Bits PlaceOfExtreme(const ir::Op& op, ir::DType dtype, const std::vector<Bits>& elements) {
+  const Opcode beats = op.opcode == Opcode::kArgMaximum ? Opcode::kGreater : Opcode::kLess;
+  size_t best = 0;
+  for (size_t i = 1; i < elements.size() && !IsNan(dtype, elements[best]); ++i) {
+    if (IsNan(dtype, elements[i]) || Combine(beats, dtype, elements[i], elements[best]) != 0) {
+      best = i;
+    }
+  }
+  return static_cast<Bits>(best);
+}
+
+Tile Reduce(const ir::Op& op, const Tile& operand) {
+  const bool is_place = op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum;
+  return Generate(op, [&](const Index& index) {
+    std::vector<Bits> elements;
+    Index source = index;
+    source.insert(source.begin() + op.axis, 0);
+    for (int64_t i = 0; i < operand.type.shape[op.axis]; ++i) {
+      source[op.axis] = i;
+      elements.push_back(operand.elements[OffsetOf(operand.type.shape, source)]);
+    }
+    return is_place ? PlaceOfExtreme(op, operand.type.dtype, elements)
+                    : ReduceInOrder(op, operand.type.dtype, elements);
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
   if (IsElementwise(op.opcode)) return Elementwise(op, operands);
+  if (IsReduction(op.opcode)) return Reduce(op, *operands[0]);
   switch (op.opcode) {
     case Opcode::kConstant:
       return Tile{op.type, {ConstantOf(op)}};

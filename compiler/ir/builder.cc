@@ -163,6 +163,18 @@ ValueId Builder::Transpose(ValueId value, std::vector<int32_t> permutation) {
   return Append(std::move(op), true);
 }
 
+ValueId Builder::Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lanes) {
+  Op op;
+  op.opcode = opcode;
+  op.type = TypeOf(value);
+  op.type.shape.erase(op.type.shape.begin() + axis);
+  if (opcode == Opcode::kArgMaximum || opcode == Opcode::kArgMinimum) op.type.dtype = DType::kI32;
+  op.operands = {value};
+  op.index = lanes;
+  op.axis = axis;
+  return Append(std::move(op), true);
+}
+
 ValueId Builder::Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power) {
   Type type = TypeOf(operands[opcode == Opcode::kSelect ? 1 : 0]);
   if (GivesBool(opcode)) type.dtype = DType::kBool;

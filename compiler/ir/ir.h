@@ -76,6 +76,17 @@ enum class Opcode {
              // is 0 or 1; anything to bool: != 0
   kBitcast,  // the same bits, same width
 
+  // ---- Reductions. One operand, a tile; its side `axis`, of n elements, is dropped, so that of a
+  // tile of rank 1 a scalar is left. The order in which elements are combined is told, for the bits
+  // of floats: `index` is a power of two, L. Partial k < L is element k combined with element
+  // k + L, then with k + 2L and so on. Then, for h = L/2, L/4 ... 1, each partial k < h is combined
+  // with partial k + h, if there is an element k + h. The result is partial 0.
+  kSumOver, kProductOver,      // a + b, a * b, as kAdd and kMul
+  kMaximumOver, kMinimumOver,  // as kMaximum and kMinimum; of bools: or, and
+  kArgMaximum, kArgMinimum,  // i32: where along the side the largest (smallest) element stands, the
+                             // first of several; a NaN is larger (smaller) than all else. In any
+                             // order the same
+
   // ---- Memory. `index` is the parameter; `subscripts` one a dimension. An element outside the
   // tensor, or where the mask is false, is not touched. The shape is that of the subscripts
   // (shape.h): a scalar when every one is kElement.
@@ -112,6 +123,10 @@ constexpr bool IsElementwise(Opcode opcode) {
   return opcode >= Opcode::kAdd && opcode <= Opcode::kBitcast;
 }
 
+constexpr bool IsReduction(Opcode opcode) {
+  return opcode >= Opcode::kSumOver && opcode <= Opcode::kArgMinimum;
+}
+
 // How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative
 // ones are outside.
 struct Subscript {
@@ -137,8 +152,8 @@ struct Op {
   ValueId result = kNoValue;
   Type type;  // of the result, and for kStore of the value stored
   std::vector<ValueId> operands;
-  int32_t index = 0;  // parameter, extent, variable, loop id, power: as the opcode says
-  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z
+  int32_t index = 0;  // parameter, extent, variable, loop id, power ...: as the opcode says
+  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's
   ConstantValue constant = int64_t{0};
   std::vector<Subscript> subscripts;
   std::vector<int32_t> permutation;  // kTranspose: each side of the operand once

@@ -13,15 +13,17 @@ namespace {
 
 // In the order of Opcode.
 constexpr std::string_view kNames[] = {
-    "constant",  "block_id", "grid_size", "extent",   "scalar",  "iota",   "read",  "loop_index",
-    "broadcast", "reshape",  "transpose", "add",      "sub",     "mul",    "div",   "floordiv",
-    "mod",       "powi",     "neg",       "abs",      "min",     "max",    "mulhi", "fma",
-    "shl",       "shr",      "and",       "or",       "xor",     "not",    "exp",   "exp2",
-    "expm1",     "log",      "log2",      "log1p",    "pow",     "sqrt",   "rsqrt", "sin",
-    "cos",       "tanh",     "erf",       "sigmoid",  "floor",   "ceil",   "round", "isnan",
-    "isinf",     "eq",       "ne",        "lt",       "le",      "gt",     "ge",    "select",
-    "cast",      "bitcast",  "load",      "store",    "declare", "write",  "for",   "while",
-    "if",        "yield",    "break",     "continue", "return",  "assume", "stage",
+    "constant",   "block_id",  "grid_size", "extent",    "scalar",     "iota",       "read",
+    "loop_index", "broadcast", "reshape",   "transpose", "add",        "sub",        "mul",
+    "div",        "floordiv",  "mod",       "powi",      "neg",        "abs",        "min",
+    "max",        "mulhi",     "fma",       "shl",       "shr",        "and",        "or",
+    "xor",        "not",       "exp",       "exp2",      "expm1",      "log",        "log2",
+    "log1p",      "pow",       "sqrt",      "rsqrt",     "sin",        "cos",        "tanh",
+    "erf",        "sigmoid",   "floor",     "ceil",      "round",      "isnan",      "isinf",
+    "eq",         "ne",        "lt",        "le",        "gt",         "ge",         "select",
+    "cast",       "bitcast",   "sum",       "prod",      "reduce_max", "reduce_min", "argmax",
+    "argmin",     "load",      "store",     "declare",   "write",      "for",        "while",
+    "if",         "yield",     "break",     "continue",  "return",     "assume",     "stage",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
 
@@ -149,6 +151,13 @@ std::string OpText(const Function& function, const Op& op) {
     case Opcode::kTranspose:
       return absl::StrCat(name, " ", Values(op.operands), ", [",
                           absl::StrJoin(op.permutation, ", "), "]");
+    case Opcode::kSumOver:
+    case Opcode::kProductOver:
+    case Opcode::kMaximumOver:
+    case Opcode::kMinimumOver:
+    case Opcode::kArgMaximum:
+    case Opcode::kArgMinimum:
+      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis, " lanes ", op.index);
     case Opcode::kPowInt:
       return absl::StrCat(name, " ", Values(op.operands), ", ", op.index);
     case Opcode::kLoad:

@@ -263,6 +263,7 @@ class Verifier {
         break;
       default:
         if (auto signature = ElementwiseSignature(op.opcode)) operands = signature->operands;
+        if (IsReduction(op.opcode)) operands = 1;
     }
     if (op.operands.size() != operands) return Fault(op, "has a wrong number of operands");
     if (op.regions.size() != regions) return Fault(op, "has a wrong number of regions");
@@ -277,6 +278,7 @@ class Verifier {
       }
     }
     if (auto signature = ElementwiseSignature(op.opcode)) return CheckElementwise(op, *signature);
+    if (IsReduction(op.opcode)) return CheckReduction(op);
     switch (op.opcode) {
       case Opcode::kLoad:
       case Opcode::kStore:
@@ -430,6 +432,21 @@ class Verifier {
       is_taken[source] = true;
       if (op.type.shape[side] != from.shape[source]) return Fault(op, "has a wrong shape");
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckReduction(const Op& op) const {
+    const Type& from = TypeOf(op.operands[0]);
+    if (!InRange(op.axis, from.shape.size())) return Fault(op, "reduces a side that is not there");
+    if (op.index < 1 || (op.index & (op.index - 1)) != 0) {
+      return Fault(op, "has a number of partials that is no power of two");
+    }
+    const bool is_arithmetic = op.opcode == Opcode::kSumOver || op.opcode == Opcode::kProductOver;
+    if (is_arithmetic && from.dtype == DType::kBool) return Fault(op, "does not work on this type");
+    const bool is_place = op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum;
+    Type expected{is_place ? DType::kI32 : from.dtype, from.shape};
+    expected.shape.erase(expected.shape.begin() + op.axis);
+    if (op.type != expected) return Fault(op, "has a wrong result type");
     return absl::OkStatus();
   }
 

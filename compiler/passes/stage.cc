@@ -39,13 +39,15 @@ bool IsTileStatement(const ir::Function& function, const Op& op) {
     case Opcode::kWriteVar:
       return !function.vars[op.index].type.is_scalar();
     default:
-      return false;
+      return ir::IsReduction(op.opcode) && op.type.is_scalar();
   }
 }
 
 // Whether the op is done over its tile as a whole, in a statement of its own that leaves its result
 // in memory.
-bool IsWholeTile(const Op& op) { return op.opcode == Opcode::kTranspose; }
+bool IsWholeTile(const Op& op) {
+  return op.opcode == Opcode::kTranspose || ir::IsReduction(op.opcode);
+}
 
 // What a value or a statement is computed from, gathered positions included.
 std::vector<ValueId> Uses(const Op& op) {

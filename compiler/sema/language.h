@@ -27,6 +27,9 @@ struct Builtin {
     kIota,
     kZeros,
     kFull,
+    kReduction,  // `opcode`; any, all: of bools
+    kMean,
+    kRowReduction,  // along axis 1, which stays as a side of 1
     kReshape,
     kTranspose,
     kExtent,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/codegen/host/reduction/reduction.h"
 #include "compiler/codegen/host/tile/access.h"
 #include "compiler/codegen/host/tile/environment.h"
 #include "compiler/codegen/host/tile/held.h"
@@ -41,10 +42,20 @@ class HostMemory : public codegen::MemoryEmitter {
   void EmitTileStatement(const ir::Op& op) override {
     if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(op);
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(op);
+    if (op.opcode == ir::Opcode::kStage) {
+      const ir::Op& held = *env_.definitions[op.operands[0]];
+      if (ir::IsReduction(held.opcode)) {
+        EmitReduction(env_, held, env_.held_tiles[op.result]);
+        return;
+      }
+    }
     host::EmitTileStatement(env_, op);
   }
   llvm::Value* LoadScalar(const ir::Op& op) override {
     return Access(env_, op).Load(Chunk(), {}, Optional(op.operands[1]), Optional(op.operands[0]));
+  }
+  llvm::Value* ReduceToScalar(const ir::Op& op) override {
+    return EmitReduction(env_, op, nullptr);
   }
   void StoreScalar(const ir::Op& op) override {
     Access(env_, op).Store(Chunk(), {}, Optional(op.operands[1]), env_.scalars[op.operands[0]],

@@ -109,6 +109,7 @@ llvm::Value* BodyEmitter::Scalar(const ir::Op& op) {
     case ir::Opcode::kLoad:
       return memory_.LoadScalar(op);
     default: {
+      if (ir::IsReduction(op.opcode)) return memory_.ReduceToScalar(op);
       llvm::SmallVector<llvm::Value*, 3> operands;
       for (ir::ValueId operand : op.operands) operands.push_back(env_.scalars[operand]);
       const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];

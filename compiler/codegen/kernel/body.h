@@ -22,6 +22,8 @@ class MemoryEmitter {
   virtual void EmitTileStatement(const ir::Op& op) = 0;
   // A kLoad of one element: its value.
   virtual llvm::Value* LoadScalar(const ir::Op& op) = 0;
+  // A reduction that gives a scalar: its value.
+  virtual llvm::Value* ReduceToScalar(const ir::Op& op) = 0;
   // A kStore of one element.
   virtual void StoreScalar(const ir::Op& op) = 0;
 };

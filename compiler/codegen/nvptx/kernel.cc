@@ -42,6 +42,9 @@ class ThreadMemory : public codegen::MemoryEmitter {
     return access.Load(Place(), /*is_tested=*/false, {}, Optional(op.operands[1]),
                        Optional(op.operands[0]))[0];
   }
+  llvm::Value* ReduceToScalar(const ir::Op&) override {
+    llvm_unreachable("plan/unsupported.h finds reductions");
+  }
   void StoreScalar(const ir::Op& op) override {
     Wait(op);
     llvm::Value* is_first = env_.builder.CreateIsNull(env_.thread);

@@ -254,6 +254,13 @@ class Parser {
         return ReadLoop(op);
       case Opcode::kTranspose:
         return ReadTranspose(op);
+      case Opcode::kSumOver:
+      case Opcode::kProductOver:
+      case Opcode::kMaximumOver:
+      case Opcode::kMinimumOver:
+      case Opcode::kArgMaximum:
+      case Opcode::kArgMinimum:
+        return ReadReduction(op);
       case Opcode::kPowInt:
         return ReadPower(op);
       case Opcode::kLoad:
@@ -406,6 +413,18 @@ class Parser {
       op->permutation.push_back(static_cast<int32_t>(side));
     } while (scanner_.Take(","));
     return scanner_.Expect("]");
+  }
+
+  absl::Status ReadReduction(Op* op) {
+    RETURN_IF_ERROR(ReadOperand(op));
+    for (const auto& [word, number] : {std::pair("axis", &op->axis), {"lanes", &op->index}}) {
+      if (!scanner_.TakeWord(word)) {
+        return scanner_.Error(absl::StrCat("`", word, "` is missing"));
+      }
+      ASSIGN_OR_RETURN(const int64_t read, scanner_.Integer(0, kMaxTileElements));
+      *number = static_cast<int32_t>(read);
+    }
+    return absl::OkStatus();
   }
 
   absl::Status ReadPower(Op* op) {

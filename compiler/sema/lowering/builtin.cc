@@ -138,6 +138,10 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
     case Kind::kZeros:
     case Kind::kFull:
       return EvalFill(arguments, builtin->kind == Kind::kFull, span);
+    case Kind::kReduction:
+    case Kind::kMean:
+    case Kind::kRowReduction:
+      return EvalReduction(*builtin, arguments, span);
     case Kind::kReshape:
       return EvalReshape(arguments, span);
     case Kind::kTranspose:

@@ -7,6 +7,7 @@
 #define PHOBOS_COMPILER_SEMA_LOWERING_CHECKER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "compiler/ir/ir.h"
 #include "compiler/ir/shape.h"
 #include "compiler/sema/kernel.h"
+#include "compiler/sema/lowering/operand.h"
 #include "compiler/sema/value/emitter.h"
 #include "compiler/sema/value/scopes.h"
 #include "compiler/sema/value/value.h"
@@ -23,20 +25,6 @@
 #include "compiler/syntax/source.h"
 
 namespace phobos::compiler::sema {
-
-// A value and where it is written.
-struct Operand {
-  Value value;
-  Span span;
-};
-
-// A[subscripts] of a tensor, checked.
-struct Access {
-  int32_t param = 0;
-  std::vector<ir::Subscript> subscripts;
-  std::vector<int64_t> shape;
-  Span span;
-};
 
 struct Builtin;  // language.h
 
@@ -158,6 +146,14 @@ class Checker {
   absl::StatusOr<Value> AddAxes(const ast::Index& index, const Operand& tile, Span span);
   absl::StatusOr<Value> EvalReshape(const std::vector<const ast::Expr*>& arguments, Span span);
   absl::StatusOr<Value> EvalTranspose(const std::vector<const ast::Expr*>& arguments, Span span);
+
+  // ---- reduction.cc
+  absl::StatusOr<Value> EvalReduction(const Builtin& builtin,
+                                      const std::vector<const ast::Expr*>& arguments, Span span);
+  // The axis that is written, from 0; nothing: all of them.
+  absl::StatusOr<std::optional<int32_t>> Axis(const ast::Expr* expr, const Operand& tile);
+  absl::StatusOr<bool> KeepsSides(const ast::Expr* expr);
+  Value ReduceSides(ir::Opcode opcode, Value tile, std::optional<int32_t> axis);
 
   // ---- builtin.cc
   absl::StatusOr<Value> CallBuiltin(const ast::LanguageName& name, const ast::Call& call,

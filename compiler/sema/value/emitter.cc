@@ -65,11 +65,18 @@ Value Emitter::ScalarParam(int32_t index) {
   return Leaf(Opcode::kScalarParam, function().params[index].dtype, index, 0);
 }
 
-Value Emitter::Iota(int64_t length) { return Tile(builder_.Iota(length)); }
+Value Emitter::Iota(int64_t length) { return Made(builder_.Iota(length)); }
 
-Value Emitter::Tile(ir::ValueId id) {
+Value Emitter::Made(ir::ValueId id) {
   definitions_.resize(id + 1);
+  if (builder_.TypeOf(id) == ir::Type{DType::kI64, {}}) {
+    definitions_[id].linear = ir::Linear::Atom(id);
+  }
   return Value::Computed(id, builder_.TypeOf(id));
+}
+
+Value Emitter::Reduce(Opcode opcode, const Value& value, int32_t axis, int32_t lanes) {
+  return Made(builder_.Reduce(opcode, Id(value), axis, lanes));
 }
 
 ir::ValueId Emitter::Once(const Key& key, const ir::Op& op) {
@@ -146,7 +153,7 @@ Value Emitter::Elementwise(Opcode opcode, std::vector<Value> operands, int32_t p
   for (const Value& operand : operands) ids.push_back(Id(operand));
   const bool is_scalar = operands[0].type.is_scalar();
   if (!is_scalar) {
-    return Tile(builder_.Elementwise(opcode, std::move(ids), power));
+    return Made(builder_.Elementwise(opcode, std::move(ids), power));
   }
   ir::Op op;
   op.opcode = opcode;
@@ -192,12 +199,12 @@ Value Emitter::Bitcast(const Value& value, DType dtype) {
 
 Value Emitter::Broadcast(const Value& value, const std::vector<int64_t>& shape) {
   if (value.type.shape == shape) return value;
-  return Tile(builder_.Broadcast(Id(value), shape));
+  return Made(builder_.Broadcast(Id(value), shape));
 }
 
 Value Emitter::Reshape(const Value& value, const std::vector<int64_t>& shape) {
   if (value.type.shape == shape) return value;
-  return Tile(builder_.Reshape(Id(value), shape));
+  return Made(builder_.Reshape(Id(value), shape));
 }
 
 Value Emitter::Transpose(const Value& value, const std::vector<int32_t>& permutation) {
@@ -211,19 +218,14 @@ Value Emitter::Transpose(const Value& value, const std::vector<int32_t>& permuta
     last_long = side;
   }
   if (!moves) return Reshape(value, shape);
-  return Tile(builder_.Transpose(Id(value), permutation));
+  return Made(builder_.Transpose(Id(value), permutation));
 }
 
 Value Emitter::Load(int32_t param, std::vector<ir::Subscript> subscripts, const Value* fill,
                     const Value* mask) {
   const ir::ValueId fill_id = fill != nullptr ? Id(*fill) : ir::kNoValue;
   const ir::ValueId mask_id = mask != nullptr ? Id(*mask) : ir::kNoValue;
-  const ir::ValueId id = builder_.Load(param, std::move(subscripts), fill_id, mask_id);
-  definitions_.resize(id + 1);
-  if (builder_.TypeOf(id) == ir::Type{DType::kI64, {}}) {
-    definitions_[id].linear = ir::Linear::Atom(id);
-  }
-  return Value::Computed(id, builder_.TypeOf(id));
+  return Made(builder_.Load(param, std::move(subscripts), fill_id, mask_id));
 }
 
 void Emitter::Store(int32_t param, std::vector<ir::Subscript> subscripts, const Value& value,
@@ -243,12 +245,7 @@ ir::VarId Emitter::Declare(std::string name, const Value& initial) {
 Value Emitter::Read(ir::VarId var) {
   auto found = present_.find(var);
   if (found != present_.end()) return found->second;
-  const ir::ValueId id = builder_.Read(var);
-  definitions_.resize(id + 1);
-  if (builder_.TypeOf(id) == ir::Type{DType::kI64, {}}) {
-    definitions_[id].linear = ir::Linear::Atom(id);
-  }
-  Value value = Value::Computed(id, builder_.TypeOf(id));
+  Value value = Made(builder_.Read(var));
   present_[var] = value;
   return value;
 }

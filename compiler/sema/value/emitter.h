@@ -47,6 +47,7 @@ class Emitter {
   // Of a tile; where nothing moves, the tile itself.
   Value Reshape(const Value& value, const std::vector<int64_t>& shape);
   Value Transpose(const Value& value, const std::vector<int32_t>& permutation);
+  Value Reduce(ir::Opcode opcode, const Value& value, int32_t axis, int32_t lanes);
 
   // `fill` and `mask` may be null.
   Value Load(int32_t param, std::vector<ir::Subscript> subscripts, const Value* fill,
@@ -91,7 +92,7 @@ class Emitter {
     bool launch_uniform = false;
   };
 
-  Value Tile(ir::ValueId id);  // just made
+  Value Made(ir::ValueId id);  // just now, by no other op of the same key
   Value Leaf(ir::Opcode opcode, ir::DType dtype, int32_t index, int32_t axis);
   // The op's value, made now or where it was made before in sight.
   ir::ValueId Once(const Key& key, const ir::Op& op);

@@ -346,6 +346,7 @@ class Generator {
   void ComputeFrom(ValueId a) {
     const ir::Type type = TypeOf(a);
     if (!type.is_scalar() && Below(8) == 0) return Arrange(a);
+    if (!type.is_scalar() && moves_ && Below(6) == 0) return Reduce(a);
     switch (Below(8)) {
       case 0:
         Keep(b_.Elementwise(OneOf(kComparisons), {a, Get(type)}));
@@ -396,6 +397,20 @@ class Generator {
       }
       Keep(b_.Transpose(a, permutation));
     }
+  }
+
+  // A reduction, for some kernels: not every back end has them.
+  void Reduce(ValueId a) {
+    const ir::Type type = TypeOf(a);
+    const auto axis = static_cast<int32_t>(Below(static_cast<int64_t>(type.shape.size())));
+    const auto lanes = static_cast<int32_t>(int64_t{1} << Below(7));
+    constexpr Opcode kOfNumbers[] = {Opcode::kSumOver,     Opcode::kProductOver,
+                                     Opcode::kMaximumOver, Opcode::kMinimumOver,
+                                     Opcode::kArgMaximum,  Opcode::kArgMinimum};
+    constexpr Opcode kOfBools[] = {Opcode::kMaximumOver, Opcode::kMinimumOver, Opcode::kArgMaximum,
+                                   Opcode::kArgMinimum};
+    Keep(b_.Reduce(type.dtype == DType::kBool ? OneOf(kOfBools) : OneOf(kOfNumbers), a, axis,
+                   lanes));
   }
 
   void ComputeFloat(ValueId a) {

@@ -190,6 +190,45 @@ Op Arrangement(Function& f, Opcode opcode, Type type, std::vector<int32_t> permu
   return op;
 }
 
+// A reduction of the first [4] tile of the sample, of this type.
+Op Reduction(Function& f, Type type, int32_t axis, int32_t lanes) {
+  Op op = Arrangement(f, Opcode::kSumOver, std::move(type));
+  op.axis = axis;
+  op.index = lanes;
+  return op;
+}
+
+const Case kReductions[] = {
+    {"reduces a side that is not there",
+     [](Function& f) {
+       Insert(f, Reduction(f, {DType::kI64, {}}, 1, 4));
+     }},
+    {"has a number of partials that is no power of two",
+     [](Function& f) {
+       Insert(f, Reduction(f, {DType::kI64, {}}, 0, 3));
+     }},
+    {"has a number of partials that is no power of two",
+     [](Function& f) {
+       Insert(f, Reduction(f, {DType::kI64, {}}, 0, 0));
+     }},
+    {"has a wrong result type",
+     [](Function& f) {
+       Insert(f, Reduction(f, {DType::kI64, {4}}, 0, 4));
+     }},
+    {"has a wrong result type",
+     [](Function& f) {
+       Op op = Reduction(f, {DType::kI64, {}}, 0, 4);
+       op.opcode = Opcode::kArgMinimum;
+       Insert(f, op);
+     }},
+    {"does not work on this type",
+     [](Function& f) {
+       Op op = Reduction(f, {DType::kBool, {}}, 0, 4);
+       op.operands = {At(f, Opcode::kIsNan).result};
+       Insert(f, op);
+     }},
+};
+
 const Case kArrangements[] = {
     {"arranges a scalar",
      [](Function& f) {
@@ -291,6 +330,7 @@ void ExpectEachBreaks(const Case (&cases)[kCount]) {
 TEST(Verifier, Structure) { ExpectEachBreaks(kStructure); }
 TEST(Verifier, Leaves) { ExpectEachBreaks(kLeaves); }
 TEST(Verifier, Types) { ExpectEachBreaks(kTypes); }
+TEST(Verifier, Reductions) { ExpectEachBreaks(kReductions); }
 TEST(Verifier, Arrangements) { ExpectEachBreaks(kArrangements); }
 TEST(Verifier, MemoryAndLoops) { ExpectEachBreaks(kMemoryAndLoops); }
 

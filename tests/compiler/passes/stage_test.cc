@@ -152,6 +152,22 @@ TEST_F(StageTest, ATransposeIsHeldAndAReshapeOfItIsNot) {
   EXPECT_EQ(Count(text, "transpose"), 1) << text;
 }
 
+TEST_F(StageTest, AReductionIsHeldIfItGivesATile) {
+  const ValueId tile = b.Reshape(LoadAt(x, base), {8, 8});
+  const ValueId rows = b.Reduce(Opcode::kSumOver, tile, 1, 8);
+  const ValueId all = b.Reduce(Opcode::kSumOver, rows, 0, 8);
+  Store(b.Broadcast(all, {64}));
+  const std::string text = Staged();
+  EXPECT_EQ(Count(text, " = stage "), 2) << text;  // what is reshaped, and the rows
+}
+
+TEST_F(StageTest, WhatAScalarIsReducedFromIsComputedBeforeLaterStores) {
+  const ValueId all = b.Reduce(Opcode::kSumOver, LoadAt(out, base), 0, 32);
+  Store(LoadAt(x, base));
+  Store(b.Broadcast(all, {64}));
+  EXPECT_EQ(Stages(), 0);
+}
+
 TEST_F(StageTest, SidesOfOneNeedNoMemory) {
   Store(b.Reshape(b.Reshape(LoadAt(x, base), {1, 64, 1}), {64}));
   EXPECT_EQ(Stages(), 0);

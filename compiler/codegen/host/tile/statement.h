@@ -12,9 +12,8 @@
 
 namespace phobos::compiler::host {
 
-// Emits a kStore, kDeclareVar, kWriteVar or kStage of a tile. Variables and held tiles are in
-// `environment` already.
-// REQUIRES: the function went through passes::Stage.
+// Emits a kStore, kDeclareVar, kWriteVar or kStage of a tile other than a reduction's. Variables
+// and held tiles are in `environment` already. REQUIRES: the function went through passes::Stage.
 void EmitTileStatement(const Environment& environment, const ir::Op& op);
 
 }  // namespace phobos::compiler::host

@@ -20,7 +20,7 @@ std::string UnsupportedPart(const std::vector<const ir::Op*>& definitions, const
       return "ph.reshape that does more than add or drop sides of 1";
     }
     default:
-      return "";
+      return ir::IsReduction(op.opcode) ? "a reduction such as ph.sum" : "";
   }
 }
 

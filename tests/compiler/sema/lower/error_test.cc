@@ -334,11 +334,29 @@ TEST(Errors, Shapes) {
   ExpectErrors(cases);
 }
 
+TEST(Errors, Reductions) {
+  const Case cases[] = {
+      {"out[0] = ph.sum(x[0:+4], axis=1)", "1",
+       "the axis of a tile of shape [4] is 1, outside -1 to 0", "range"},
+      {"t: ph.let = ph.max(m[0:+4, 0:+8], axis=n)", "n",
+       "the axis of a tile of shape [4, 8] must be known at compile time", "literal"},
+      {"t: ph.let = ph.max(m[0:+4, 0:+8], axis=(0, 1))", "(0, 1)",
+       "a reduction goes along one axis, or all of them", "the last axis first"},
+      {"out[0] = ph.sum(x[0:+4], keepdims=1)", "1", "keepdims is True or False", "keepdims=True"},
+      {"out[0] = ph.sum(a)", "a", "ph.sum takes a tile, and this is an f32 scalar", "ph.full"},
+      {"out[0] = ph.sum(x)", "x", "a number is needed here, and this is tensor x", "load a part"},
+      {"t: ph.let = ph.rowsum(x[0:+4])", "x[0:+4]",
+       "ph.rowsum reduces rows, and this is an f32 tile of shape [4]", "ph.sum(t)"},
+      {"out[0:+8] = ph.sum(m[0:+4, 0:+8], axis=1)", "ph.sum(m[0:+4, 0:+8], axis=1)",
+       "a value of shape [4] does not fit the part of out of shape [8]", "same"},
+      {"out[0] = ph.sum(x[0:+4], axes=0)", "axes", "ph.sum takes no argument axes", "axis=..."},
+  };
+  ExpectErrors(cases);
+}
+
 // A name that is the language's but not lowered yet is answered so, at its place.
 TEST(Errors, NotSupportedYet) {
   const char* const kBodies[] = {
-      "out[0] = ph.sum(x[0:+4])",
-      "out[0] = ph.max(x[0:+4], axis=0)",
       "out[0:+4] = ph.cumsum(x[0:+4], axis=0)",
       "out[0:+4] = ph.dot(x[0:+4], x[0:+4])",
       "ph.atomic_add(out[0], 1.0)",

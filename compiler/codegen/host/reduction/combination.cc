@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/host/reduction/combination.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "compiler/codegen/arithmetic.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DerivedTypes.h"
+
+namespace phobos::compiler::host {
+namespace {
+
+using ir::DType;
+using ir::Opcode;
+
+bool WantsLargest(Opcode reduction) {
+  return reduction == Opcode::kMaximumOver || reduction == Opcode::kArgMaximum;
+}
+
+// The smallest or largest integer (or bool) of the type.
+int64_t EndOf(DType dtype, bool is_largest) {
+  if (dtype == DType::kBool) return is_largest ? 1 : 0;
+  const int bits = ir::BitWidth(dtype);
+  if (!ir::IsSigned(dtype)) {
+    if (!is_largest) return 0;
+    return bits == 64 ? -1 : (int64_t{1} << bits) - 1;  // u64: its bits
+  }
+  const int64_t largest = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);
+  return is_largest ? largest : -largest - 1;
+}
+
+llvm::Value* Lanes(llvm::IRBuilder<>& builder, llvm::Value* vector, unsigned first,
+                   unsigned count) {
+  if (vector == nullptr) return nullptr;
+  if (count == 1) return builder.CreateExtractElement(vector, uint64_t{first});
+  llvm::SmallVector<int, 32> lanes(count);
+  for (unsigned i = 0; i < count; ++i) lanes[i] = static_cast<int>(first + i);
+  return builder.CreateShuffleVector(vector, lanes);
+}
+
+}  // namespace
+
+Combination::Combination(llvm::IRBuilder<>& builder, const ir::Op& op, DType dtype)
+    : b_(builder),
+      reduction_(op.opcode),
+      dtype_(dtype),
+      gives_place_(op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum) {}
+
+// A sum's is -0.0: 0.0 would make a 0.0 of a -0.0.
+ir::ConstantValue Combination::Identity() const {
+  const bool is_float = ir::IsFloat(dtype_);
+  switch (reduction_) {
+    case Opcode::kSumOver:
+      return is_float ? ir::ConstantValue(-0.0) : ir::ConstantValue(int64_t{0});
+    case Opcode::kProductOver:
+      return is_float ? ir::ConstantValue(1.0) : ir::ConstantValue(int64_t{1});
+    default: {
+      const bool is_largest = !WantsLargest(reduction_);
+      if (!is_float) return EndOf(dtype_, is_largest);
+      const double infinity = std::numeric_limits<double>::infinity();
+      return is_largest ? infinity : -infinity;
+    }
+  }
+}
+
+Partial Combination::Nothing(unsigned lanes) const {
+  auto spread = [lanes](llvm::Constant* one) -> llvm::Value* {
+    if (lanes == 1) return one;
+    return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), one);
+  };
+  Partial nothing;
+  nothing.value = spread(codegen::ConstantOf(b_.getContext(), dtype_, Identity()));
+  if (gives_place_) nothing.place = spread(b_.getInt32(std::numeric_limits<int32_t>::max()));
+  return nothing;
+}
+
+Partial Combination::Of(llvm::Value* elements, unsigned lanes, unsigned valid, llvm::Value* first,
+                        unsigned step) const {
+  Partial part{elements, nullptr};
+  if (gives_place_) {
+    part.place = b_.CreateTrunc(first, b_.getInt32Ty());
+    if (lanes > 1) part.place = b_.CreateVectorSplat(lanes, part.place);
+    if (lanes > 1 && step == 1) {
+      llvm::Type* type = part.place->getType();
+      part.place = b_.CreateAdd(part.place, b_.CreateStepVector(type));
+    }
+  }
+  if (valid == lanes) return part;
+  llvm::SmallVector<llvm::Constant*, 64> is_valid(lanes);
+  for (unsigned i = 0; i < lanes; ++i) is_valid[i] = b_.getInt1(i < valid);
+  llvm::Value* mask = llvm::ConstantVector::get(is_valid);
+  const Partial nothing = Nothing(lanes);
+  part.value = b_.CreateSelect(mask, part.value, nothing.value);
+  if (gives_place_) part.place = b_.CreateSelect(mask, part.place, nothing.place);
+  return part;
+}
+
+llvm::Value* Combination::Emit(Opcode opcode, llvm::Value* a, llvm::Value* b) const {
+  ir::Op op;
+  op.opcode = opcode;
+  op.type.dtype = dtype_;
+  llvm::SmallVector<llvm::Value*, 2> operands = {a};
+  if (b != nullptr) operands.push_back(b);
+  return codegen::EmitElementwise(b_, op, dtype_, operands);
+}
+
+// i1: a is the extreme of a and b, and b is not as much.
+llvm::Value* Combination::Beats(llvm::Value* a, llvm::Value* b) const {
+  llvm::Value* beats = Emit(WantsLargest(reduction_) ? Opcode::kGreater : Opcode::kLess, a, b);
+  if (!ir::IsFloat(dtype_)) return beats;
+  llvm::Value* only_a_is_nan = b_.CreateAnd(Emit(Opcode::kIsNan, a), Emit(Opcode::kEqual, b, b));
+  return b_.CreateOr(beats, only_a_is_nan);
+}
+
+Partial Combination::Add(const Partial& partial, const Partial& later) const {
+  if (!gives_place_) return Combine(partial, later);
+  llvm::Value* beats = Beats(later.value, partial.value);
+  // Nothing was added yet: any element is more than that, also one that is equal.
+  llvm::Value* none =
+      llvm::ConstantInt::get(partial.place->getType(), std::numeric_limits<int32_t>::max());
+  beats = b_.CreateOr(beats, b_.CreateICmpEQ(partial.place, none));
+  return {b_.CreateSelect(beats, later.value, partial.value),
+          b_.CreateSelect(beats, later.place, partial.place)};
+}
+
+Partial Combination::Combine(const Partial& low, const Partial& high) const {
+  const bool is_bool = dtype_ == DType::kBool;
+  switch (reduction_) {
+    case Opcode::kSumOver:
+      return {Emit(Opcode::kAdd, low.value, high.value), nullptr};
+    case Opcode::kProductOver:
+      return {Emit(Opcode::kMul, low.value, high.value), nullptr};
+    case Opcode::kMaximumOver:
+      return {Emit(is_bool ? Opcode::kOr : Opcode::kMaximum, low.value, high.value), nullptr};
+    case Opcode::kMinimumOver:
+      return {Emit(is_bool ? Opcode::kAnd : Opcode::kMinimum, low.value, high.value), nullptr};
+    default:
+      break;
+  }
+  // Of two that are equal, the one that stands first.
+  llvm::Value* is_before = b_.CreateICmpSLT(high.place, low.place);
+  llvm::Value* is_tie = b_.CreateNot(Beats(low.value, high.value));
+  llvm::Value* takes_high =
+      b_.CreateOr(Beats(high.value, low.value), b_.CreateAnd(is_tie, is_before));
+  return {b_.CreateSelect(takes_high, high.value, low.value),
+          b_.CreateSelect(takes_high, high.place, low.place)};
+}
+
+Partial Combination::Together(Partials partials) const {
+  for (size_t half = partials.size() / 2; half > 0; half /= 2) {
+    for (size_t k = 0; k < half; ++k) partials[k] = Combine(partials[k], partials[k + half]);
+  }
+  return partials[0];
+}
+
+llvm::Value* Combination::OverLanes(Partial partial) const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(partial.value->getType());
+  for (unsigned half = vector == nullptr ? 0 : vector->getNumElements() / 2; half > 0; half /= 2) {
+    const Partial low{Lanes(b_, partial.value, 0, half), Lanes(b_, partial.place, 0, half)};
+    const Partial high{Lanes(b_, partial.value, half, half), Lanes(b_, partial.place, half, half)};
+    partial = Combine(low, high);
+  }
+  return ResultOf(partial);
+}
+
+}  // namespace phobos::compiler::host

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a reduction combines elements: the arithmetic of its opcode on vectors, and the order of
+// partial results. One thread.
+#ifndef PHOBOS_COMPILER_CODEGEN_HOST_REDUCTION_COMBINATION_H_
+#define PHOBOS_COMPILER_CODEGEN_HOST_REDUCTION_COMBINATION_H_
+
+#include <vector>
+
+#include "compiler/ir/ir.h"
+#include "llvm/IR/IRBuilder.h"
+
+namespace phobos::compiler::host {
+
+// What some elements combine to: vectors, one partial a lane, or scalars.
+struct Partial {
+  llvm::Value* value = nullptr;
+  llvm::Value* place = nullptr;  // i32, where the value stands; null: nobody asks
+};
+using Partials = std::vector<Partial>;
+
+class Combination {
+ public:
+  // Of elements of `dtype`, for the reduction `op`. Both must outlive it.
+  Combination(llvm::IRBuilder<>& builder, const ir::Op& op, ir::DType dtype);
+
+  // What leaves any partial as it is, to the bit, when combined with it. One lane: a scalar.
+  Partial Nothing(unsigned lanes) const;
+
+  // The elements of a chunk, the first of which stands at `first` (i64) along the reduced side, and
+  // the next ones `step` (0 or 1) further each. Lanes behind the `valid` first are nothing.
+  Partial Of(llvm::Value* elements, unsigned lanes, unsigned valid, llvm::Value* first,
+             unsigned step) const;
+
+  // `later` stands behind all of `partial`, lane by lane.
+  Partial Add(const Partial& partial, const Partial& later) const;
+
+  // A power of two of partials, halved until one is left.
+  Partial Together(Partials partials) const;
+
+  // The lanes of a vector, halved until one is left: the reduction's result.
+  llvm::Value* OverLanes(Partial partial) const;
+  // The reduction's results, one a lane.
+  llvm::Value* ResultOf(const Partial& partial) const {
+    return gives_place_ ? partial.place : partial.value;
+  }
+
+ private:
+  Partial Combine(const Partial& low, const Partial& high) const;
+  llvm::Value* Emit(ir::Opcode opcode, llvm::Value* a, llvm::Value* b = nullptr) const;
+  llvm::Value* Beats(llvm::Value* a, llvm::Value* b) const;
+  ir::ConstantValue Identity() const;
+
+  llvm::IRBuilder<>& b_;
+  const ir::Opcode reduction_;
+  const ir::DType dtype_;
+  const bool gives_place_;
+};
+
+}  // namespace phobos::compiler::host
+
+#endif  // PHOBOS_COMPILER_CODEGEN_HOST_REDUCTION_COMBINATION_H_

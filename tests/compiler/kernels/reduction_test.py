@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions, and the kernels that need them, against NumPy at extents around the tiles."""
+
+import sys
+import unittest
+
+import numpy as np
+
+import compiled
+from compiled import cdiv
+
+COMPILER = sys.argv.pop(1)
+
+
+def floats(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+class Kernels(unittest.TestCase):
+
+    def rows_and_columns(self, text, tiles, run, most_columns=None):
+        """Calls run(variant, constants, m, n) for each variant at extents around its tiles, without empty rows."""
+        for variant in compiled.variants(COMPILER, text):
+            rows, columns = (variant.constants[name] for name in tiles)
+            some_n = [n for n in compiled.sizes(columns) if 0 < n <= (columns if most_columns else 2 * columns)]
+            for m, n in compiled.some_shapes(compiled.sizes(rows), some_n):
+                with self.subTest(chip=variant.chip, constants=variant.constants, m=m, n=n):
+                    run(variant, rows, columns, m, n)
+
+    def test_softmax_of_rows_in_one_tile(self):
+        text = """
+@ph.kernel
+@ph.autotune(R=[4, 1], C=[64, 24])
+def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):
+    i: ph.let = ph.ctx.block.x * R
+    t: ph.let = ph.load(x[i:+R, 0:+C], fill=-ph.inf)
+    e: ph.let = ph.exp(t - ph.rowmax(t))
+    out[i:+R, 0:+C] = e / ph.rowsum(e)
+"""
+
+        def run(variant, r, c, m, n):
+            x = floats(m, n) * 5
+            e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True, initial=-np.inf))
+            got = variant.run((cdiv(m, r),), x=x, out=np.zeros_like(x))["out"]
+            np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+        self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
+
+    def test_softmax_of_rows_of_any_length(self):
+        text = """
+@ph.kernel
+@ph.autotune(C=[64, 24], U=[1, 2])
+def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):
+    row: ph.let = ph.ctx.block.x
+    top: ph.tile[ph.f32][C] = -ph.inf
+    for j in ph.range(0, N, C, unroll=U):
+        top = ph.maximum(top, ph.load(x[row, j:+C], fill=-ph.inf))
+    high: ph.let = ph.max(top)
+    total: ph.tile[ph.f32][C] = 0.0
+    for j in ph.range(0, N, C, unroll=U):
+        e: ph.let = ph.exp(ph.load(x[row, j:+C], fill=-ph.inf) - high)
+        out[row, j:+C] = e
+        total += e
+    scale: ph.let = 1.0 / ph.sum(total)
+    for j in ph.range(0, N, C, unroll=U):
+        out[row, j:+C] *= scale
+"""
+
+        def run(variant, c, u, m, n):
+            x = floats(m, n) * 5
+            e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True, initial=-np.inf))
+            got = variant.run((m,), x=x, out=np.zeros_like(x))["out"]
+            np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+        for variant in compiled.variants(COMPILER, text):
+            c = variant.constants["C"]
+            for n in compiled.sizes(c) + [5 * c + 3]:
+                for m in (0, 3) if n else (0,):
+                    run(variant, c, 0, m, n)
+
+    def test_rmsnorm_and_layernorm(self):
+        text = """
+@ph.fn
+def norm(v, n, eps):
+    return v * ph.rsqrt(ph.sum(v * v, axis=1, keepdims=True) / n + eps)
+
+@ph.kernel
+@ph.autotune(R=[4, 3], C=[64, 24])
+def k(x: ph.tensor[ph.f32][M, N], w: ph.tensor[ph.f32][N], b: ph.tensor[ph.f32][N], eps: ph.f32,
+      rms: ph.tensor[ph.f32][M, N], layer: ph.tensor[ph.f32][M, N]):
+    i: ph.let = ph.ctx.block.x * R
+    t: ph.let = x[i:+R, 0:+C]
+    rms[i:+R, 0:+C] = norm(t, N, eps) * w[0:+C]
+    inside: ph.let = (ph.iota(C) < N)[None, :]
+    centered: ph.let = ph.where(inside, t - ph.sum(t, axis=-1, keepdims=True) / N, 0.0)
+    layer[i:+R, 0:+C] = norm(centered, N, eps) * w[0:+C] + b[0:+C]
+"""
+
+        def run(variant, r, c, m, n):
+            x, w, b = floats(m, n), floats(n, seed=2), floats(n, seed=3)
+            z = np.zeros_like(x)
+            got = variant.run((cdiv(m, r),), x=x, w=w, b=b, eps=np.float32(1e-5), rms=z, layer=z)
+            x, w, b = (a.astype(np.float64) for a in (x, w, b))
+            want = x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * w
+            np.testing.assert_allclose(got["rms"], want, rtol=2e-5, atol=2e-6)
+            centered = x - x.mean(1, keepdims=True)
+            want = centered / np.sqrt((centered * centered).mean(1, keepdims=True) + 1e-5) * w + b
+            np.testing.assert_allclose(got["layer"], want, rtol=2e-5, atol=2e-6)
+
+        self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
+
+    def test_sums_of_rows_and_of_columns(self):
+        text = """
+@ph.kernel
+@ph.autotune(R=[8, 5], C=[48, 7])
+def k(x: ph.tensor[ph.i32][M, N], y: ph.tensor[ph.f16][M, N], rows: ph.tensor[ph.i32][M],
+      columns: ph.tensor[ph.i32][N], halves: ph.tensor[ph.f32][N]):
+    which: ph.let = ph.ctx.block.x
+    total: ph.tile[ph.i32][R] = 0
+    for j in ph.range(0, N, C):
+        total += ph.sum(x[which * R:+R, j:+C], axis=1)
+    rows[which * R:+R] = total
+    down: ph.tile[ph.i32][C] = 0
+    half: ph.tile[ph.f32][C] = 0.0
+    for i in ph.range(0, M, R):
+        down += ph.sum(x[i:+R, which * C:+C], axis=0)
+        half += ph.sum(ph.cast(y[i:+R, which * C:+C], ph.f32), axis=0)
+    columns[which * C:+C] = down
+    halves[which * C:+C] = half
+"""
+        for variant in compiled.variants(COMPILER, text):
+            r, c = variant.constants["R"], variant.constants["C"]
+            for m, n in compiled.some_shapes(compiled.sizes(r), compiled.sizes(c)):
+                x = np.random.default_rng(1).integers(-2**31, 2**31, (m, n)).astype(np.int32)
+                y = floats(m, n).astype(np.float16)
+                got = variant.run((max(cdiv(m, r), cdiv(n, c)),), x=x, y=y, rows=np.zeros(m, np.int32),
+                                  columns=np.zeros(n, np.int32), halves=np.zeros(n, np.float32))
+                np.testing.assert_array_equal(got["rows"], x.sum(1, dtype=np.int32))
+                np.testing.assert_array_equal(got["columns"], x.sum(0, dtype=np.int32))
+                np.testing.assert_allclose(got["halves"], y.sum(0, dtype=np.float64), rtol=1e-5, atol=1e-5)
+
+    def test_argmax_of_rows(self):
+        text = """
+@ph.kernel
+@ph.autotune(R=[4, 3], C=[64, 24])
+def k(x: ph.tensor[ph.f32][M, N], top: ph.tensor[ph.i32][M], low: ph.tensor[ph.i32][M], all_of_it: ph.tensor[ph.i64][1]):
+    i: ph.let = ph.ctx.block.x * R
+    top[i:+R] = ph.argmax(ph.load(x[i:+R, 0:+C], fill=-ph.inf), axis=1)
+    low[i:+R] = ph.argmin(ph.load(x[i:+R, 0:+C], fill=ph.inf), axis=-1)
+    if ph.ctx.block.x == 0:
+        all_of_it[0] = ph.argmax(ph.load(x[0:+R, 0:+C], fill=-ph.inf))
+"""
+
+        def run(variant, r, c, m, n):
+            x = np.random.default_rng(7).integers(-4, 4, (m, n)).astype(np.float32)
+            x[m // 2:, n // 2:n // 2 + 1] = np.nan
+            got = variant.run((cdiv(m, r),), x=x, top=np.zeros(m, np.int32), low=np.zeros(m, np.int32),
+                              all_of_it=np.zeros(1, np.int64))
+            np.testing.assert_array_equal(got["top"], x.argmax(1) if m else [])
+            np.testing.assert_array_equal(got["low"], x.argmin(1) if m else [])
+            if m:
+                part = np.full((r, c), -np.inf, np.float32)
+                part[:min(m, r), :n] = x[:r]
+                self.assertEqual(got["all_of_it"][0], part.argmax())
+
+        self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
+
+
+class Rules(unittest.TestCase):
+    """Each reduction of each type, along each axis and all of them, by section 6 of the language."""
+
+    SHAPE = (3, 5, 37)
+
+    def reduce(self, dtype, array, call, out_dtype, out_shape):
+        dims = ", ".join(str(side) for side in array.shape)
+        out_dims = ", ".join(str(side) for side in out_shape)
+        places = ", ".join(":" for _ in out_shape)
+        text = f"""
+@ph.kernel
+@ph.autotune(ONE=[1])
+def k(x: ph.tensor[ph.{dtype}][{dims}], out: ph.tensor[ph.{out_dtype}][{out_dims or 1}]):
+    out[{places or 0}] = {call.replace("(t", "(x[" + ", ".join(":" for _ in array.shape) + "]")}
+"""
+        return [v.run((1,), x=array, out=np.zeros(out_shape or (1,), NUMPY[out_dtype]))["out"].reshape(out_shape)
+                for v in compiled.variants(COMPILER, text)]
+
+    def test_types_and_axes(self):
+        generator = np.random.default_rng(11)
+        for dtype, result in (("i8", "i32"), ("u16", "i32"), ("bool", "i32"), ("i64", "i64"), ("f32", "f32"), ("f64", "f64")):
+            if dtype[0] == "f":
+                x = (generator.integers(-8, 8, self.SHAPE) / 4).astype(NUMPY[dtype])  # sums are exact
+            else:
+                x = generator.integers(0, 2 if dtype == "bool" else 120, self.SHAPE).astype(NUMPY[dtype])
+            for axis in (None, 0, 1, -1):
+                shape = x.sum(axis).shape
+                asked = "" if axis is None else f", axis={axis}"
+                for got in self.reduce(dtype, x, f"ph.sum(t{asked})", result, shape):
+                    np.testing.assert_array_equal(got, x.sum(axis, dtype=NUMPY[result]))
+                kept = x.max(axis, keepdims=True)
+                for got in self.reduce(dtype, x, f"ph.max(t{asked}, keepdims=True)", dtype, kept.shape):
+                    np.testing.assert_array_equal(got, kept)
+                for got in self.reduce(dtype, x, f"ph.min(t{asked})", dtype, shape):
+                    np.testing.assert_array_equal(got, x.min(axis))
+                for got in self.reduce(dtype, x, f"ph.any(t{asked})", "bool", shape):
+                    np.testing.assert_array_equal(got, x.any(axis))
+                for got in self.reduce(dtype, x, f"ph.all(t{asked})", "bool", shape):
+                    np.testing.assert_array_equal(got, x.all(axis))
+                for got in self.reduce(dtype, x, f"ph.argmin(t{asked})", "i32", shape):
+                    np.testing.assert_array_equal(got, x.argmin(axis))
+                of_float = "f32" if dtype != "f64" else "f64"
+                for got in self.reduce(dtype, x, f"ph.mean(t{asked})", of_float, shape):
+                    np.testing.assert_allclose(got, x.mean(axis, dtype=np.float64), rtol=1e-6)
+
+    def test_half_floats_accumulate_in_f32_and_round_once(self):
+        x = np.full((4, 3000), 0.1, np.float16)
+        for got in self.reduce("f16", x, "ph.sum(t, axis=1)", "f16", (4,)):
+            np.testing.assert_array_equal(got, x.sum(1, dtype=np.float32).astype(np.float16))
+        for got in self.reduce("f16", x, "ph.mean(t)", "f16", ()):
+            np.testing.assert_array_equal(got, np.float16(0.1))
+
+    def test_products_wrap_and_small_ones_are_i32(self):
+        x = np.random.default_rng(3).integers(-9, 9, (7, 11)).astype(np.int8)
+        for got in self.reduce("i8", x, "ph.prod(t, axis=0)", "i32", (11,)):
+            np.testing.assert_array_equal(got, x.prod(0, dtype=np.int32))
+
+    def test_nans_and_zeros(self):
+        x = floats(4, 21)
+        x[1, 20] = x[2, 0] = np.nan
+        x[3] = -0.0
+        for got in self.reduce("f32", x, "ph.max(t, axis=1)", "f32", (4,)):
+            np.testing.assert_array_equal(got, x.max(1))
+        for got in self.reduce("f32", x, "ph.min(t, axis=0)", "f32", (21,)):
+            np.testing.assert_array_equal(got, x.min(0))
+        for got in self.reduce("f32", x[3:], "ph.sum(t)", "f32", ()):
+            self.assertTrue(np.signbit(got))
+
+
+NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "i16": np.int16, "i32": np.int32,
+         "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "bool": np.bool_}
+
+
+class Nvidia(unittest.TestCase):
+
+    def test_a_reduction_is_answered_at_its_place(self):
+        kernel = """
+@ph.kernel
+def k(x: ph.tensor[ph.f32][4, 8], out: ph.tensor[ph.f32][4]):
+    out[:] = 1.0 + ph.sum(x[:, :], axis=1)
+"""
+        reason = compiled.refusal(COMPILER, kernel, "sm_90")
+        self.assertIn("kernel.py:6:20: error: not supported yet: a reduction such as ph.sum on an NVIDIA chip", reason)
+
+
+if __name__ == "__main__":
+    unittest.main()
