@@ -143,7 +143,7 @@ class Generator {
       case 0:
         return {};
       case 1:
-        return {1 + Below(4), 1 + Below(20)};
+        return {1 + Below(4), 1 + Below(70)};
       case 2:
         return {1 + Below(3), 1 + Below(4), 1 + Below(9)};
       case 3:

@@ -18,20 +18,28 @@ namespace {
 // Chunks of a row of results that are reduced side by side.
 constexpr int64_t kChunksSideBySide = 2;
 
+void ForEachValue(Partials* partials, llvm::function_ref<void(llvm::Value*&)> body) {
+  for (Partial& partial : *partials) {
+    body(partial.value);
+    if (partial.place != nullptr) body(partial.place);
+  }
+}
+
 class Reduction {
  public:
   Reduction(const Environment& environment, const ir::Op& op, llvm::Value* held);
   llvm::Value* Emit();
 
  private:
+  void PreparePrefix();
   void EmitSides(size_t side, Chunk chunk);
   void EmitAlongLanes(Chunk chunk);
   void EmitAcrossRows(Chunk chunk);
   void EmitColumns(Chunk chunk, int64_t chunks, unsigned valid_lanes);
   Partials Start(size_t count) const;
   void Add(const Chunk& chunk, Partial* partial);
-  void Repeat(int64_t turns, Partials* partials,
-              llvm::function_ref<void(llvm::Value* turn, Partials* partials)> body) const;
+  void Repeat(llvm::Value* begin, llvm::Value* end, Partials* partials,
+              llvm::function_ref<void(llvm::Value* start, Partials* partials)> body) const;
   void Store(const Chunk& chunk, llvm::Value* value);
 
   const Environment& env_;
@@ -47,6 +55,8 @@ class Reduction {
   const Combination combination_;
   unsigned lanes_ = 1;
   llvm::AllocaInst* scalar_ = nullptr;
+  llvm::Value* prefix_ =
+      nullptr;  // elements of each row that are inside, from the first on, or null
 };
 
 Reduction::Reduction(const Environment& environment, const ir::Op& op, llvm::Value* held)
@@ -77,9 +87,16 @@ llvm::Value* Reduction::Emit() {
   chunk.lane_side = lanes_ > 1 ? lane_side_ : Chunk::kNoSide;
   evaluator_.EmitBothWays(evaluator_.PrepareLoads(), [&](bool is_inside) {
     chunk.is_inside = is_inside;
+    if (!is_inside) PreparePrefix();
     EmitSides(0, chunk);
   });
   return held_ == nullptr ? b_.CreateLoad(element, scalar_) : nullptr;
+}
+
+void Reduction::PreparePrefix() {
+  if (axis_ != lane_side_ || length_ < 2 * partials_) return;
+  evaluator_.TraceLanes(op_.operands[0], shape_.size(), lane_side_);
+  prefix_ = evaluator_.PreparePrefix(length_, /*target=*/nullptr, lane_side_);
 }
 
 // A loop over each side that neither lanes run along nor is reduced.
@@ -101,13 +118,22 @@ void Reduction::EmitAlongLanes(Chunk chunk) {
   const auto vectors = static_cast<size_t>(partials_ / lanes_);
   Partials partials = Start(vectors);
   chunk.valid_lanes = lanes_;
-  Repeat(length_ / partials_, &partials, [&](llvm::Value* turn, Partials* sums) {
-    llvm::Value* start = b_.CreateMul(turn, env_.Int(partials_));
+  auto turn = [&](llvm::Value* start, Partials* sums) {
     for (size_t v = 0; v < vectors; ++v) {
       chunk.indices[axis_] = b_.CreateAdd(start, env_.Int(static_cast<int64_t>(v) * lanes_));
       Add(chunk, &(*sums)[v]);
     }
-  });
+  };
+  const bool is_inside = chunk.is_inside;
+  llvm::Value* begin = env_.Int(0);
+  if (!is_inside && prefix_ != nullptr) {
+    llvm::Value* end = b_.CreateAnd(prefix_, env_.Int(-partials_));
+    chunk.is_inside = true;
+    Repeat(begin, end, &partials, turn);
+    chunk.is_inside = false;
+    begin = end;
+  }
+  Repeat(begin, env_.Int(length_ / partials_ * partials_), &partials, turn);
   int64_t start = length_ / partials_ * partials_;
   for (size_t v = 0; v < vectors && start < length_; ++v, start += lanes_) {
     chunk.indices[axis_] = env_.Int(start);
@@ -149,9 +175,8 @@ void Reduction::EmitColumns(Chunk chunk, int64_t chunks, unsigned valid_lanes) {
       }
     }
   };
-  Repeat(length_ / partials_, &partials, [&](llvm::Value* turn, Partials* sums) {
-    add(b_.CreateMul(turn, env_.Int(partials_)), partials_, sums);
-  });
+  Repeat(env_.Int(0), env_.Int(length_ / partials_ * partials_), &partials,
+         [&](llvm::Value* start, Partials* sums) { add(start, partials_, sums); });
   add(env_.Int(length_ / partials_ * partials_), length_ % partials_, &partials);
   chunk.indices[axis_] = env_.Int(0);
   for (int64_t c = 0; c < chunks; ++c) {
@@ -176,41 +201,40 @@ void Reduction::Add(const Chunk& chunk, Partial* partial) {
       *partial, combination_.Of(elements, chunk.lanes, valid, chunk.indices[axis_], step));
 }
 
-// Runs `body` so many times, one after the other, each with the partials that the last one left.
-void Reduction::Repeat(int64_t turns, Partials* partials,
-                       llvm::function_ref<void(llvm::Value* turn, Partials* partials)> body) const {
-  if (turns == 0) return;
-  if (turns == 1) return body(env_.Int(0), partials);
+// Runs `body` for begin, begin + L ... < end (L partials of the opcode), one after the other, each
+// with the partials that the last one left.
+void Reduction::Repeat(
+    llvm::Value* begin, llvm::Value* end, Partials* partials,
+    llvm::function_ref<void(llvm::Value* start, Partials* partials)> body) const {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* inside = env_.NewBlock("reduce");
   llvm::BasicBlock* after = env_.NewBlock("reduced");
-  b_.CreateBr(inside);
+  b_.CreateCondBr(b_.CreateICmpSLT(begin, end), inside, after);
   b_.SetInsertPoint(inside);
-  llvm::PHINode* turn = b_.CreatePHI(b_.getInt64Ty(), 2);
-  turn->addIncoming(env_.Int(0), before);
+  llvm::PHINode* start = b_.CreatePHI(b_.getInt64Ty(), 2);
+  start->addIncoming(begin, before);
+  std::vector<llvm::Value*> given;
   std::vector<llvm::PHINode*> carried;
-  auto carry = [&](llvm::Value*& value) {
-    if (value == nullptr) return;
+  ForEachValue(partials, [&](llvm::Value*& value) {
+    given.push_back(value);
     carried.push_back(b_.CreatePHI(value->getType(), 2));
     carried.back()->addIncoming(value, before);
     value = carried.back();
-  };
-  for (Partial& partial : *partials) {
-    carry(partial.value);
-    carry(partial.place);
-  }
-  body(turn, partials);
-  llvm::Value* next = b_.CreateAdd(turn, env_.Int(1));
-  llvm::BasicBlock* end = b_.GetInsertBlock();
-  turn->addIncoming(next, end);
-  size_t phi = 0;
-  for (const Partial& partial : *partials) {
-    for (llvm::Value* value : {partial.value, partial.place}) {
-      if (value != nullptr) carried[phi++]->addIncoming(value, end);
-    }
-  }
-  b_.CreateCondBr(b_.CreateICmpSLT(next, env_.Int(turns)), inside, after);
+  });
+  body(start, partials);
+  llvm::Value* next = b_.CreateAdd(start, env_.Int(partials_));
+  llvm::BasicBlock* last = b_.GetInsertBlock();
+  start->addIncoming(next, last);
+  b_.CreateCondBr(b_.CreateICmpSLT(next, end), inside, after);
   b_.SetInsertPoint(after);
+  size_t i = 0;
+  ForEachValue(partials, [&](llvm::Value*& value) {
+    carried[i]->addIncoming(value, last);
+    llvm::PHINode* left = b_.CreatePHI(value->getType(), 2);
+    left->addIncoming(given[i++], before);
+    left->addIncoming(value, last);
+    value = left;
+  });
 }
 
 // `chunk` is of the operand; its index along the reduced side does not count.

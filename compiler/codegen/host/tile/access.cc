@@ -95,6 +95,23 @@ void Access::PrepareRanges() {
   }
 }
 
+Access::Reach Access::ReachAlong(int side) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  Reach reach;
+  reach.is_inside = fixed_;
+  for (const Axis& axis : axes_) {
+    llvm::Value* starts_inside = b.CreateICmpSGE(axis.position, env_.Int(0));
+    reach.is_inside = env_.And(reach.is_inside, starts_inside);
+    if (axis.side == side) {
+      reach.elements = b.CreateSub(axis.bound, axis.position);
+      continue;
+    }
+    llvm::Value* last = b.CreateSub(axis.bound, env_.Int(axis.length));
+    reach.is_inside = env_.And(reach.is_inside, b.CreateICmpSLE(axis.position, last));
+  }
+  return reach;
+}
+
 Access::Range Access::RangeOf(int side) const {
   for (const Axis& axis : axes_) {
     if (!axis.is_gather && axis.side == side) return axis.range;

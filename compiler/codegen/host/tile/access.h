@@ -6,6 +6,7 @@
 #ifndef PHOBOS_COMPILER_CODEGEN_HOST_TILE_ACCESS_H_
 #define PHOBOS_COMPILER_CODEGEN_HOST_TILE_ACCESS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -49,6 +50,14 @@ class Access {
   // Emits what chunks that are not inside need, before the loops over them.
   void PrepareRanges();
 
+  // How far the tile lies inside along one side, where it does along all others.
+  struct Reach {
+    llvm::Value* is_inside = nullptr;  // i1: all but the end of the side; null: it is
+    llvm::Value* elements = nullptr;  // i64: from the first on; may be negative, or beyond the tile
+  };
+  // Null elements: no slice runs along the side. REQUIRES: no gather.
+  Reach ReachAlong(int side) const;
+
   // The part of `side` that lies inside the tensor, if a slice runs along it (else null values).
   // REQUIRES: PrepareRanges was called.
   Range RangeOf(int side) const;
@@ -62,6 +71,9 @@ class Access {
   // The sides that gathered positions stand for: [first, first + count).
   int gather_side() const { return gather_side_; }
   int gather_side_count() const { return gather_side_count_; }
+
+  // Of the tensor.
+  size_t dimensions() const { return op_.subscripts.size(); }
 
   // The elements of a chunk. `mask` (null: all) and `fill` (null: zero) have the chunk's lanes.
   llvm::Value* Load(const Chunk& chunk, const Positions& gathered, llvm::Value* mask,

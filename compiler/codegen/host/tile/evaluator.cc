@@ -64,6 +64,74 @@ void Evaluator::EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool)>
       });
 }
 
+void Evaluator::TraceLanes(ir::ValueId value, size_t rank, int lane_side) {
+  if (value == ir::kNoValue) return;
+  const std::vector<int64_t>& shape = env_.definitions[value]->type.shape;
+  const int side = lane_side - static_cast<int>(rank - shape.size());
+  TraceLanesOf(value, side >= 0 && shape[side] > 1 ? side : Chunk::kNoSide);
+}
+
+void Evaluator::TraceLanesOf(ir::ValueId value, int lane_side) {
+  const ir::Op& op = *env_.definitions[value];
+  const std::vector<int64_t>& shape = op.type.shape;
+  if (op.type.is_scalar() || !lane_sides_.insert({value, lane_side}).second) return;
+  switch (op.opcode) {
+    case ir::Opcode::kStage:
+    case ir::Opcode::kReadVar:
+    case ir::Opcode::kIota:
+      return;
+    case ir::Opcode::kReshape: {
+      const std::vector<int64_t>& from = env_.definitions[op.operands[0]]->type.shape;
+      if (ir::LongSides(from) != ir::LongSides(shape)) return;  // of a tile in memory
+      const std::vector<int> sides = ir::MapLongSides(from, shape);
+      const auto found = std::find(sides.begin(), sides.end(), lane_side);
+      const bool has_lanes = lane_side != Chunk::kNoSide && found != sides.end();
+      TraceLanesOf(op.operands[0],
+                   has_lanes ? static_cast<int>(found - sides.begin()) : Chunk::kNoSide);
+      return;
+    }
+    default:
+      for (ir::ValueId operand : op.operands) TraceLanes(operand, shape.size(), lane_side);
+      for (const ir::Subscript& subscript : op.subscripts) {
+        TraceLanesOf(subscript.position, Chunk::kNoSide);
+      }
+  }
+}
+
+llvm::Value* Evaluator::PreparePrefix(int64_t length, const Access* target, int lane_side) const {
+  llvm::Value* is_inside = nullptr;
+  llvm::Value* elements = nullptr;
+  auto shorten = [&](const Access& access, int side) {
+    const Access::Reach reach = access.ReachAlong(side);
+    is_inside = env_.And(is_inside, reach.is_inside);
+    if (reach.elements == nullptr) return;
+    elements = elements == nullptr
+                   ? reach.elements
+                   : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, elements, reach.elements);
+  };
+  bool has_rows = false;
+  for (const auto& [value, access] : loads_) {
+    const ir::Op& load = *env_.definitions[value];
+    if (access->gather_side_count() > 0) return nullptr;
+    has_rows |= load.subscripts.size() > 1;
+    // Where lanes run along several sides of it, in several places, all of it has to be inside.
+    std::set<int> sides;
+    for (const auto& [traced, side] : lane_sides_) {
+      if (traced == value) sides.insert(side);
+    }
+    shorten(*access, sides.size() == 1 ? *sides.begin() : Chunk::kNoSide);
+  }
+  if (target != nullptr) {
+    if (target->gather_side_count() > 0) return nullptr;
+    has_rows |= target->dimensions() > 1;
+    shorten(*target, lane_side);
+  }
+  if (!has_rows || elements == nullptr) return nullptr;
+  elements = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, elements, env_.Int(0));
+  elements = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, elements, env_.Int(length));
+  return is_inside == nullptr ? elements : b_.CreateSelect(is_inside, elements, env_.Int(0));
+}
+
 void Evaluator::PrepareRanges() {
   for (auto& [value, access] : loads_) access->PrepareRanges();
 }

@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/host/tile/access.h"
@@ -44,6 +46,15 @@ class Evaluator {
   // what chunks that are not inside need.
   void EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool is_inside)> body);
 
+  // i64: along the lanes' side, so many elements from the first on are inside whatever is evaluated
+  // for them, up to `length`. Null: not worth asking, for only the last of many tiles is not
+  // inside. `target`, on whose side `lane_side` lanes run too, may be null. REQUIRES: loads are
+  // prepared, lanes traced.
+  llvm::Value* PreparePrefix(int64_t length, const Access* target, int lane_side) const;
+  // Finds along which side of each load behind a value the lanes of a statement run, given that of
+  // the tile that the value is broadcast to.
+  void TraceLanes(ir::ValueId value, size_t rank, int lane_side);
+
   // Forgets what was computed: no longer in sight, or of an older state of memory.
   void Forget() { known_.clear(); }
 
@@ -61,6 +72,7 @@ class Evaluator {
   using Known = std::tuple<ir::ValueId, bool, std::vector<llvm::Value*>>;
 
   void PrepareRanges();
+  void TraceLanesOf(ir::ValueId value, int lane_side);
   llvm::Value* EvaluateNew(const ir::Op& op, const Chunk& chunk);
   llvm::Value* EvaluateIota(const Chunk& chunk);
   llvm::Value* EvaluateReshape(const ir::Op& op, const Chunk& chunk);
@@ -70,7 +82,8 @@ class Evaluator {
   const Environment& env_;
   llvm::IRBuilder<>& b_;
   std::map<ir::ValueId, std::optional<Access>> loads_;
-  std::vector<bool> collected_;  // by ValueId
+  std::vector<bool> collected_;                       // by ValueId
+  std::set<std::pair<ir::ValueId, int>> lane_sides_;  // of values; Chunk::kNoSide: no side alone
   int cost_ = 0;
   int float_bytes_ = 0;  // the widest float and integer
   int integer_bytes_ = 1;

@@ -22,6 +22,7 @@ class Statement {
  private:
   llvm::Value* PrepareAccesses();
   llvm::Value* StreamCondition() const;
+  void PreparePrefix();
 
   void EmitInside(Chunk chunk);
   void EmitSides(size_t side, Chunk chunk);
@@ -41,6 +42,7 @@ class Statement {
   unsigned lanes_ = 1;
   unsigned unroll_ = 1;
   bool is_streamed_ = false;
+  llvm::Value* prefix_ = nullptr;  // elements along the lanes that are inside in every row, or null
 };
 
 // Cheap statements take more vectors a turn; a costly one has work enough to overlap with the next
@@ -92,8 +94,18 @@ void Statement::Emit() {
   evaluator_.EmitBothWays(inside, [&](bool is_inside) {
     if (is_inside) return EmitInside(chunk);
     if (target_.has_value()) target_->PrepareRanges();
+    PreparePrefix();
     EmitSides(0, chunk);
   });
+}
+
+void Statement::PreparePrefix() {
+  if (length_ < 2 * int64_t{lanes_}) return;
+  for (ir::ValueId operand : op_.operands) {
+    evaluator_.TraceLanes(operand, type_.shape.size(), lane_side_);
+  }
+  prefix_ =
+      evaluator_.PreparePrefix(length_, target_.has_value() ? &*target_ : nullptr, lane_side_);
 }
 
 void Statement::EmitInside(Chunk chunk) {
@@ -166,6 +178,14 @@ void Statement::EmitInnermostClipped(Chunk chunk) {
       has_rest = b_.CreateICmpSGT(range.end, env_.Int(whole));
       end = b_.CreateSelect(has_rest, end, range.end);
     }
+  }
+  if (prefix_ != nullptr) {
+    llvm::Value* inside = b_.CreateAnd(prefix_, env_.Int(-int64_t{lanes_}));
+    Chunk part = chunk;
+    part.is_inside = true;
+    env_.Loop(env_.Int(0), inside, lanes_,
+              [&](llvm::Value* index) { EmitChunk(part, index, lanes_); });
+    begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, inside);
   }
   if (whole > 0) {
     env_.Loop(begin, end, lanes_, [&](llvm::Value* index) { EmitChunk(chunk, index, lanes_); });
