@@ -120,6 +120,19 @@ Tile Reduce(const ir::Op& op, const Tile& operand) {
   });
 }
 
+Tile Scan(const ir::Op& op, const Tile& operand) {
+  Tile tile = operand;
+  ForEachIndex(op.type.shape, [&](const Index& index, size_t offset) {
+    if (index[op.axis] == 0) return;
+    Index before = index;
+    --before[op.axis];
+    tile.elements[offset] =
+        Combine(Opcode::kAdd, op.type.dtype, tile.elements[OffsetOf(op.type.shape, before)],
+                operand.elements[offset]);
+  });
+  return tile;
+}
+
 }  // namespace
 
 absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
@@ -135,6 +148,8 @@ absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
                       [&](const Index& index) { return BroadcastElement(*operands[0], index); });
     case Opcode::kReshape:
       return Tile{op.type, operands[0]->elements};
+    case Opcode::kCumulativeSum:
+      return Scan(op, *operands[0]);
     case Opcode::kTranspose:
       return Generate(op, [&](const Index& index) {
         Index source(index.size());

@@ -175,6 +175,15 @@ ValueId Builder::Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lane
   return Append(std::move(op), true);
 }
 
+ValueId Builder::CumulativeSum(ValueId value, int32_t axis) {
+  Op op;
+  op.opcode = Opcode::kCumulativeSum;
+  op.type = TypeOf(value);
+  op.operands = {value};
+  op.axis = axis;
+  return Append(std::move(op), true);
+}
+
 ValueId Builder::Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power) {
   Type type = TypeOf(operands[opcode == Opcode::kSelect ? 1 : 0]);
   if (GivesBool(opcode)) type.dtype = DType::kBool;

@@ -50,6 +50,7 @@ class Builder {
   ValueId Transpose(ValueId value, std::vector<int32_t> permutation);
   // A reduction of side `axis` by `lanes` partials.
   ValueId Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lanes);
+  ValueId CumulativeSum(ValueId value, int32_t axis);
   // Element-wise: the result has the type of the first operand, bool for comparisons and
   // predicates; kSelect that of its second operand. `power` is for kPowInt.
   ValueId Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power = 0);

@@ -87,6 +87,10 @@ enum class Opcode {
                              // first of several; a NaN is larger (smaller) than all else. In any
                              // order the same
 
+  // ---- Scans. One operand, a tile; the result has its type.
+  kCumulativeSum,  // along side `axis`: the first element as it is, then the one before plus the
+                   // element, as kAdd
+
   // ---- Memory. `index` is the parameter; `subscripts` one a dimension. An element outside the
   // tensor, or where the mask is false, is not touched. The shape is that of the subscripts
   // (shape.h): a scalar when every one is kElement.
@@ -153,7 +157,7 @@ struct Op {
   Type type;  // of the result, and for kStore of the value stored
   std::vector<ValueId> operands;
   int32_t index = 0;  // parameter, extent, variable, loop id, power ...: as the opcode says
-  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's
+  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's, a scan's
   ConstantValue constant = int64_t{0};
   std::vector<Subscript> subscripts;
   std::vector<int32_t> permutation;  // kTranspose: each side of the operand once

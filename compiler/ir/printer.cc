@@ -22,8 +22,9 @@ constexpr std::string_view kNames[] = {
     "erf",        "sigmoid",   "floor",     "ceil",      "round",      "isnan",      "isinf",
     "eq",         "ne",        "lt",        "le",        "gt",         "ge",         "select",
     "cast",       "bitcast",   "sum",       "prod",      "reduce_max", "reduce_min", "argmax",
-    "argmin",     "load",      "store",     "declare",   "write",      "for",        "while",
-    "if",         "yield",     "break",     "continue",  "return",     "assume",     "stage",
+    "argmin",     "cumsum",    "load",      "store",     "declare",    "write",      "for",
+    "while",      "if",        "yield",     "break",     "continue",   "return",     "assume",
+    "stage",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
 
@@ -158,6 +159,8 @@ std::string OpText(const Function& function, const Op& op) {
     case Opcode::kArgMaximum:
     case Opcode::kArgMinimum:
       return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis, " lanes ", op.index);
+    case Opcode::kCumulativeSum:
+      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis);
     case Opcode::kPowInt:
       return absl::StrCat(name, " ", Values(op.operands), ", ", op.index);
     case Opcode::kLoad:

@@ -263,7 +263,7 @@ class Verifier {
         break;
       default:
         if (auto signature = ElementwiseSignature(op.opcode)) operands = signature->operands;
-        if (IsReduction(op.opcode)) operands = 1;
+        if (IsReduction(op.opcode) || op.opcode == Opcode::kCumulativeSum) operands = 1;
     }
     if (op.operands.size() != operands) return Fault(op, "has a wrong number of operands");
     if (op.regions.size() != regions) return Fault(op, "has a wrong number of regions");
@@ -315,6 +315,8 @@ class Verifier {
       case Opcode::kReshape:
       case Opcode::kTranspose:
         return CheckArrangement(op);
+      case Opcode::kCumulativeSum:
+        return CheckScan(op);
       default:
         return CheckLeaf(op);
     }
@@ -447,6 +449,14 @@ class Verifier {
     Type expected{is_place ? DType::kI32 : from.dtype, from.shape};
     expected.shape.erase(expected.shape.begin() + op.axis);
     if (op.type != expected) return Fault(op, "has a wrong result type");
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckScan(const Op& op) const {
+    const Type& from = TypeOf(op.operands[0]);
+    if (!InRange(op.axis, from.shape.size())) return Fault(op, "scans a side that is not there");
+    if (from.dtype == DType::kBool) return Fault(op, "does not work on this type");
+    if (op.type != from) return Fault(op, "has a wrong result type");
     return absl::OkStatus();
   }
 

@@ -46,7 +46,8 @@ bool IsTileStatement(const ir::Function& function, const Op& op) {
 // Whether the op is done over its tile as a whole, in a statement of its own that leaves its result
 // in memory.
 bool IsWholeTile(const Op& op) {
-  return op.opcode == Opcode::kTranspose || ir::IsReduction(op.opcode);
+  return op.opcode == Opcode::kTranspose || op.opcode == Opcode::kCumulativeSum ||
+         ir::IsReduction(op.opcode);
 }
 
 // What a value or a statement is computed from, gathered positions included.

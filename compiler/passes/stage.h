@@ -15,7 +15,7 @@ namespace phobos::compiler::passes {
 // Afterwards a back end may evaluate every tile but the result of a kStage wherever a statement
 // needs it, once a statement, and in any order of the elements, as long as each element is read
 // before the same element is written: a tensor or variable that a statement both reads and writes
-// is read at the elements that are written and no others. A kTranspose or a
+// is read at the elements that are written and no others. A kTranspose, a scan or a
 // reduction that gives a tile is the operand of a kStage and of nothing else. The operand of a
 // kReshape that has not the same long sides (ir/shape.h) is in memory: a kStage or a kReadVar.
 // REQUIRES: the function passes ir::Verify; the result does too.

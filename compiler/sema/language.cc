@@ -62,7 +62,7 @@ constexpr Builtin kBuiltins[] = {
     {"all", Kind::kReduction, Opcode::kMinimumOver, "t,axis?,keepdims?"},
     {"rowsum", Kind::kRowReduction, Opcode::kSumOver, "t"},
     {"rowmax", Kind::kRowReduction, Opcode::kMaximumOver, "t"},
-    {"cumsum", Kind::kNotYet},
+    {"cumsum", Kind::kScan, Opcode::kSumOver, "t,axis?"},
     {"dot", Kind::kNotYet},
     {"dot_t", Kind::kNotYet},
     {"atomic_add", Kind::kNotYet},

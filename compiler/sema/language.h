@@ -29,6 +29,7 @@ struct Builtin {
     kFull,
     kReduction,  // `opcode`; any, all: of bools
     kMean,
+    kScan,
     kRowReduction,  // along axis 1, which stays as a side of 1
     kReshape,
     kTranspose,

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/codegen/host/reduction/reduction.h"
+#include "compiler/codegen/host/reduction/scan.h"
 #include "compiler/codegen/host/tile/access.h"
 #include "compiler/codegen/host/tile/environment.h"
 #include "compiler/codegen/host/tile/held.h"
@@ -44,6 +45,9 @@ class HostMemory : public codegen::MemoryEmitter {
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(op);
     if (op.opcode == ir::Opcode::kStage) {
       const ir::Op& held = *env_.definitions[op.operands[0]];
+      if (held.opcode == ir::Opcode::kCumulativeSum) {
+        return EmitScan(env_, held, env_.held_tiles[op.result]);
+      }
       if (ir::IsReduction(held.opcode)) {
         EmitReduction(env_, held, env_.held_tiles[op.result]);
         return;

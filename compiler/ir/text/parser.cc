@@ -261,6 +261,9 @@ class Parser {
       case Opcode::kArgMaximum:
       case Opcode::kArgMinimum:
         return ReadReduction(op);
+      case Opcode::kCumulativeSum:
+        RETURN_IF_ERROR(ReadOperand(op));
+        return ReadAttribute("axis", &op->axis);
       case Opcode::kPowInt:
         return ReadPower(op);
       case Opcode::kLoad:
@@ -417,13 +420,17 @@ class Parser {
 
   absl::Status ReadReduction(Op* op) {
     RETURN_IF_ERROR(ReadOperand(op));
-    for (const auto& [word, number] : {std::pair("axis", &op->axis), {"lanes", &op->index}}) {
-      if (!scanner_.TakeWord(word)) {
-        return scanner_.Error(absl::StrCat("`", word, "` is missing"));
-      }
-      ASSIGN_OR_RETURN(const int64_t read, scanner_.Integer(0, kMaxTileElements));
-      *number = static_cast<int32_t>(read);
+    RETURN_IF_ERROR(ReadAttribute("axis", &op->axis));
+    return ReadAttribute("lanes", &op->index);
+  }
+
+  // A word and its number.
+  absl::Status ReadAttribute(std::string_view word, int32_t* number) {
+    if (!scanner_.TakeWord(word)) {
+      return scanner_.Error(absl::StrCat("`", std::string(word), "` is missing"));
     }
+    ASSIGN_OR_RETURN(const int64_t read, scanner_.Integer(0, kMaxTileElements));
+    *number = static_cast<int32_t>(read);
     return absl::OkStatus();
   }
 

@@ -142,6 +142,8 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
     case Kind::kMean:
     case Kind::kRowReduction:
       return EvalReduction(*builtin, arguments, span);
+    case Kind::kScan:
+      return EvalScan(*builtin, arguments, span);
     case Kind::kReshape:
       return EvalReshape(arguments, span);
     case Kind::kTranspose:

@@ -150,6 +150,8 @@ class Checker {
   // ---- reduction.cc
   absl::StatusOr<Value> EvalReduction(const Builtin& builtin,
                                       const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalScan(const Builtin& builtin,
+                                 const std::vector<const ast::Expr*>& arguments, Span span);
   // The axis that is written, from 0; nothing: all of them.
   absl::StatusOr<std::optional<int32_t>> Axis(const ast::Expr* expr, const Operand& tile);
   absl::StatusOr<bool> KeepsSides(const ast::Expr* expr);

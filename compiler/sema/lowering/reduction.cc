@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls of reductions.
+// Calls of reductions and scans.
 #include <algorithm>
 #include <bit>
 
@@ -50,8 +50,8 @@ absl::StatusOr<std::optional<int32_t>> Checker::Axis(const ast::Expr* expr, cons
   if (operand.value.kind == Value::Kind::kNone) return std::optional<int32_t>();
   const auto rank = static_cast<int64_t>(tile.value.type.shape.size());
   if (operand.value.kind == Value::Kind::kTuple) {
-    return Error(operand.span, "a reduction goes along one axis, or all of them",
-                 "write one reduction an axis, the last axis first");
+    return Error(operand.span, "this goes along one axis, or all of them",
+                 "write one call an axis, the last axis first");
   }
   ASSIGN_OR_RETURN(int64_t axis, ConstantInt(operand, -rank, rank - 1,
                                              Concat("the axis of a tile of shape ",
@@ -122,6 +122,20 @@ absl::StatusOr<Value> Checker::EvalReduction(const Builtin& builtin,
   ir::Shape kept = axis.has_value() ? shape : ir::Shape(shape.size(), 1);
   if (axis.has_value()) kept[*axis] = 1;
   return result.is_scalar() ? emitter_.Broadcast(result, kept) : emitter_.Reshape(result, kept);
+}
+
+// As NumPy, without an axis along all elements in row-major order.
+absl::StatusOr<Value> Checker::EvalScan(const Builtin& builtin,
+                                        const std::vector<const ast::Expr*>& arguments, Span span) {
+  ASSIGN_OR_RETURN(Operand tile, EvalTile(*arguments[0], Concat("ph.", std::string(builtin.name))));
+  ASSIGN_OR_RETURN(std::optional<int32_t> axis, Axis(arguments[1], tile));
+  const DType dtype = tile.value.type.dtype;
+  const DType working = WorkingType(builtin, dtype);
+  ASSIGN_OR_RETURN(Value elements, ToType(tile, working));
+  SetPlace(span);
+  if (!axis.has_value()) elements = emitter_.Reshape(elements, {elements.type.elements()});
+  return emitter_.Cast(emitter_.CumulativeSum(elements, axis.value_or(0)),
+                       ResultType(builtin, working, dtype));
 }
 
 }  // namespace phobos::compiler::sema

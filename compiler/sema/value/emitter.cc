@@ -75,6 +75,10 @@ Value Emitter::Made(ir::ValueId id) {
   return Value::Computed(id, builder_.TypeOf(id));
 }
 
+Value Emitter::CumulativeSum(const Value& value, int32_t axis) {
+  return Made(builder_.CumulativeSum(Id(value), axis));
+}
+
 Value Emitter::Reduce(Opcode opcode, const Value& value, int32_t axis, int32_t lanes) {
   return Made(builder_.Reduce(opcode, Id(value), axis, lanes));
 }

@@ -47,6 +47,7 @@ class Emitter {
   // Of a tile; where nothing moves, the tile itself.
   Value Reshape(const Value& value, const std::vector<int64_t>& shape);
   Value Transpose(const Value& value, const std::vector<int32_t>& permutation);
+  Value CumulativeSum(const Value& value, int32_t axis);
   Value Reduce(ir::Opcode opcode, const Value& value, int32_t axis, int32_t lanes);
 
   // `fill` and `mask` may be null.

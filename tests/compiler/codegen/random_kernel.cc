@@ -399,11 +399,16 @@ class Generator {
     }
   }
 
-  // A reduction, for some kernels: not every back end has them.
+  // A reduction or scan, for some kernels: not every back end has
+  // them.
   void Reduce(ValueId a) {
     const ir::Type type = TypeOf(a);
     const auto axis = static_cast<int32_t>(Below(static_cast<int64_t>(type.shape.size())));
     const auto lanes = static_cast<int32_t>(int64_t{1} << Below(7));
+    if (type.dtype != DType::kBool && Below(6) == 0) {
+      Keep(b_.CumulativeSum(a, axis));
+      return;
+    }
     constexpr Opcode kOfNumbers[] = {Opcode::kSumOver,     Opcode::kProductOver,
                                      Opcode::kMaximumOver, Opcode::kMinimumOver,
                                      Opcode::kArgMaximum,  Opcode::kArgMinimum};

@@ -229,6 +229,25 @@ const Case kReductions[] = {
      }},
 };
 
+const Case kScans[] = {
+    {"scans a side that is not there",
+     [](Function& f) {
+       Op op = Arrangement(f, Opcode::kCumulativeSum, {DType::kI64, {4}});
+       op.axis = 1;
+       Insert(f, op);
+     }},
+    {"has a wrong result type",
+     [](Function& f) {
+       Insert(f, Arrangement(f, Opcode::kCumulativeSum, {DType::kI32, {4}}));
+     }},
+    {"does not work on this type",
+     [](Function& f) {
+       Op op = Arrangement(f, Opcode::kCumulativeSum, {DType::kBool, {4}});
+       op.operands = {At(f, Opcode::kIsNan).result};
+       Insert(f, op);
+     }},
+};
+
 const Case kArrangements[] = {
     {"arranges a scalar",
      [](Function& f) {
@@ -331,6 +350,7 @@ TEST(Verifier, Structure) { ExpectEachBreaks(kStructure); }
 TEST(Verifier, Leaves) { ExpectEachBreaks(kLeaves); }
 TEST(Verifier, Types) { ExpectEachBreaks(kTypes); }
 TEST(Verifier, Reductions) { ExpectEachBreaks(kReductions); }
+TEST(Verifier, Scans) { ExpectEachBreaks(kScans); }
 TEST(Verifier, Arrangements) { ExpectEachBreaks(kArrangements); }
 TEST(Verifier, MemoryAndLoops) { ExpectEachBreaks(kMemoryAndLoops); }
 

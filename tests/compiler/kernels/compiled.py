@@ -28,7 +28,7 @@ class Variant:
         self._parameters = manifest["description"]["parameters"]
         self._slots = manifest["slots"]
         self.chip = manifest["chip"]
-        self.constants = {s["name"]: _value(s) for s in variant["settings"]}
+        self.constants = {s["name"]: _value(s) for s in variant.get("settings", [])}
         artifact = variant["artifact"]
         self._scratch_bytes = int(artifact.get("scratch_bytes", 0))
         self._library = ctypes.CDLL(os.path.join(folder, artifact["file"]))

@@ -166,23 +166,63 @@ def k(x: ph.tensor[ph.f32][M, N], top: ph.tensor[ph.i32][M], low: ph.tensor[ph.i
         self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
 
 
+    def test_cross_entropy_over_rows(self):
+        text = """
+@ph.kernel
+@ph.autotune(C=[64, 24])
+def k(x: ph.tensor[ph.f32][M, N], label: ph.tensor[ph.i32][M], out: ph.tensor[ph.f32][M]):
+    row: ph.let = ph.ctx.block.x
+    t: ph.let = ph.load(x[row, 0:+C], fill=-ph.inf)
+    top: ph.let = ph.max(t)
+    out[row] = ph.log(ph.sum(ph.exp(t - top))) + top - x[row, label[row]]
+"""
+        for variant in compiled.variants(COMPILER, text):
+            c = variant.constants["C"]
+            for m, n in ((0, 1), (5, 1), (3, 7), (7, 13), (4, c - 1), (4, c)):
+                x, label = floats(m, n) * 4, (np.arange(m) * 5 % n).astype(np.int32)
+                got = variant.run((m,), x=x, label=label, out=np.zeros(m, np.float32))["out"]
+                wide = x.astype(np.float64)
+                want = np.log(np.exp(wide).sum(1)) - wide[np.arange(m), label]
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-6)
+
+    def test_prefix_sum_of_a_block(self):
+        text = """
+@ph.kernel
+@ph.autotune(B=[64, 21])
+def k(x: ph.tensor[ph.f32][N], n: ph.tensor[ph.i32][N], out: ph.tensor[ph.f32][N], counts: ph.tensor[ph.i32][N]):
+    i: ph.let = ph.ctx.block.x * B
+    out[i:+B] = ph.cumsum(x[i:+B])
+    counts[i:+B] = ph.cumsum(n[i:+B], axis=-1)
+"""
+        for variant in compiled.variants(COMPILER, text):
+            block = variant.constants["B"]
+            for n in compiled.sizes(block):
+                x, counts = floats(n), np.arange(n, dtype=np.int32) * 100000007
+                got = variant.run((cdiv(n, block),), x=x, n=counts, out=np.zeros_like(x), counts=np.zeros_like(counts))
+                for first in range(0, n, block):
+                    part = slice(first, first + block)
+                    np.testing.assert_array_equal(got["out"][part], np.cumsum(x[part]))
+                    np.testing.assert_array_equal(got["counts"][part], np.cumsum(counts[part], dtype=np.int32))
+
+
 class Rules(unittest.TestCase):
     """Each reduction of each type, along each axis and all of them, by section 6 of the language."""
 
     SHAPE = (3, 5, 37)
 
-    def reduce(self, dtype, array, call, out_dtype, out_shape):
+    def reduce(self, dtype, array, *calls):
+        """For each chip, the results of calls, given as (text, dtype, shape) with t for the array."""
         dims = ", ".join(str(side) for side in array.shape)
-        out_dims = ", ".join(str(side) for side in out_shape)
-        places = ", ".join(":" for _ in out_shape)
-        text = f"""
-@ph.kernel
-@ph.autotune(ONE=[1])
-def k(x: ph.tensor[ph.{dtype}][{dims}], out: ph.tensor[ph.{out_dtype}][{out_dims or 1}]):
-    out[{places or 0}] = {call.replace("(t", "(x[" + ", ".join(":" for _ in array.shape) + "]")}
-"""
-        return [v.run((1,), x=array, out=np.zeros(out_shape or (1,), NUMPY[out_dtype]))["out"].reshape(out_shape)
-                for v in compiled.variants(COMPILER, text)]
+        whole = ", ".join(":" for _ in array.shape)
+        outs, body = "", f"    t: ph.let = x[{whole}]\n"
+        for i, (call, out_dtype, shape) in enumerate(calls):
+            outs += f", out{i}: ph.tensor[ph.{out_dtype}][{', '.join(str(side) for side in shape) or 1}]"
+            body += f"    out{i}[{', '.join(':' for _ in shape) or 0}] = {call}\n"
+        text = f"@ph.kernel\ndef k(x: ph.tensor[ph.{dtype}][{dims}]{outs}):\n{body}"
+        arrays = {f"out{i}": np.zeros(shape or (1,), NUMPY[out]) for i, (_, out, shape) in enumerate(calls)}
+        for variant in compiled.variants(COMPILER, text):
+            got = variant.run((1,), x=array, **arrays)
+            yield [got[f"out{i}"].reshape(shape) for i, (_, _, shape) in enumerate(calls)]
 
     def test_types_and_axes(self):
         generator = np.random.default_rng(11)
@@ -193,45 +233,52 @@ def k(x: ph.tensor[ph.{dtype}][{dims}], out: ph.tensor[ph.{out_dtype}][{out_dims
                 x = generator.integers(0, 2 if dtype == "bool" else 120, self.SHAPE).astype(NUMPY[dtype])
             for axis in (None, 0, 1, -1):
                 shape = x.sum(axis).shape
-                asked = "" if axis is None else f", axis={axis}"
-                for got in self.reduce(dtype, x, f"ph.sum(t{asked})", result, shape):
-                    np.testing.assert_array_equal(got, x.sum(axis, dtype=NUMPY[result]))
                 kept = x.max(axis, keepdims=True)
-                for got in self.reduce(dtype, x, f"ph.max(t{asked}, keepdims=True)", dtype, kept.shape):
-                    np.testing.assert_array_equal(got, kept)
-                for got in self.reduce(dtype, x, f"ph.min(t{asked})", dtype, shape):
-                    np.testing.assert_array_equal(got, x.min(axis))
-                for got in self.reduce(dtype, x, f"ph.any(t{asked})", "bool", shape):
-                    np.testing.assert_array_equal(got, x.any(axis))
-                for got in self.reduce(dtype, x, f"ph.all(t{asked})", "bool", shape):
-                    np.testing.assert_array_equal(got, x.all(axis))
-                for got in self.reduce(dtype, x, f"ph.argmin(t{asked})", "i32", shape):
-                    np.testing.assert_array_equal(got, x.argmin(axis))
-                of_float = "f32" if dtype != "f64" else "f64"
-                for got in self.reduce(dtype, x, f"ph.mean(t{asked})", of_float, shape):
-                    np.testing.assert_allclose(got, x.mean(axis, dtype=np.float64), rtol=1e-6)
+                asked = "" if axis is None else f", axis={axis}"
+                calls = [(f"ph.sum(t{asked})", result, shape), (f"ph.max(t{asked}, keepdims=True)", dtype, kept.shape),
+                         (f"ph.min(t{asked})", dtype, shape), (f"ph.any(t{asked})", "bool", shape),
+                         (f"ph.all(t{asked})", "bool", shape), (f"ph.argmin(t{asked})", "i32", shape),
+                         (f"ph.argmax(t{asked})", "i32", shape),
+                         (f"ph.mean(t{asked})", "f64" if dtype == "f64" else "f32", shape)]
+                want = [x.sum(axis, dtype=NUMPY[result]), kept, x.min(axis), x.any(axis), x.all(axis), x.argmin(axis),
+                        x.argmax(axis)]
+                for *exact, mean in self.reduce(dtype, x, *calls):
+                    for got, wanted, (call, _, _) in zip(exact, want, calls):
+                        np.testing.assert_array_equal(got, wanted, f"{call} of {dtype}")
+                    np.testing.assert_allclose(mean, x.mean(axis, dtype=np.float64), rtol=1e-6, atol=1e-7)
 
     def test_half_floats_accumulate_in_f32_and_round_once(self):
         x = np.full((4, 3000), 0.1, np.float16)
-        for got in self.reduce("f16", x, "ph.sum(t, axis=1)", "f16", (4,)):
+        for got, in self.reduce("f16", x, ("ph.sum(t, axis=1)", "f16", (4,))):
             np.testing.assert_array_equal(got, x.sum(1, dtype=np.float32).astype(np.float16))
-        for got in self.reduce("f16", x, "ph.mean(t)", "f16", ()):
+        for got, in self.reduce("f16", x, ("ph.mean(t)", "f16", ())):
             np.testing.assert_array_equal(got, np.float16(0.1))
+
+    def test_scans(self):
+        x = np.random.default_rng(5).integers(0, 250, self.SHAPE)
+        for dtype, result in (("u8", "i32"), ("f32", "f32"), ("f64", "f64"), ("i64", "i64")):
+            typed = x.astype(NUMPY[dtype]) / (3 if dtype[0] == "f" else 1)
+            typed = typed.astype(NUMPY[dtype])
+            for axis in (None, 0, 1, -1):
+                want = np.cumsum(typed, axis, dtype=NUMPY[result])
+                asked = "" if axis is None else f", axis={axis}"
+                for got, in self.reduce(dtype, typed, (f"ph.cumsum(t{asked})", result, want.shape)):
+                    np.testing.assert_array_equal(got, want)
 
     def test_products_wrap_and_small_ones_are_i32(self):
         x = np.random.default_rng(3).integers(-9, 9, (7, 11)).astype(np.int8)
-        for got in self.reduce("i8", x, "ph.prod(t, axis=0)", "i32", (11,)):
+        for got, in self.reduce("i8", x, ("ph.prod(t, axis=0)", "i32", (11,))):
             np.testing.assert_array_equal(got, x.prod(0, dtype=np.int32))
 
     def test_nans_and_zeros(self):
         x = floats(4, 21)
         x[1, 20] = x[2, 0] = np.nan
         x[3] = -0.0
-        for got in self.reduce("f32", x, "ph.max(t, axis=1)", "f32", (4,)):
+        for got, in self.reduce("f32", x, ("ph.max(t, axis=1)", "f32", (4,))):
             np.testing.assert_array_equal(got, x.max(1))
-        for got in self.reduce("f32", x, "ph.min(t, axis=0)", "f32", (21,)):
+        for got, in self.reduce("f32", x, ("ph.min(t, axis=0)", "f32", (21,))):
             np.testing.assert_array_equal(got, x.min(0))
-        for got in self.reduce("f32", x[3:], "ph.sum(t)", "f32", ()):
+        for got, in self.reduce("f32", x[3:], ("ph.sum(t)", "f32", ())):
             self.assertTrue(np.signbit(got))
 
 

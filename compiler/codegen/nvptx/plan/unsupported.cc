@@ -14,6 +14,8 @@ std::string UnsupportedPart(const std::vector<const ir::Op*>& definitions, const
   switch (op.opcode) {
     case ir::Opcode::kTranspose:
       return "ph.transpose";
+    case ir::Opcode::kCumulativeSum:
+      return "ph.cumsum";
     case ir::Opcode::kReshape: {
       const ir::Shape& from = definitions[op.operands[0]]->type.shape;
       if (ir::LongSides(from) == ir::LongSides(op.type.shape)) return "";
