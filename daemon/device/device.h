@@ -70,7 +70,8 @@ struct ForeignBytes {
   std::string handle;  // CUDA's IPC handle of the allocation: a secret, never in a message
   int64_t offset_bytes = 0;
   int64_t bytes = 0;
-  std::byte* to = nullptr;  // the host's memory
+  std::byte* to = nullptr;    // the host's memory
+  std::byte* kept = nullptr;  // of ReservePreloaded's, for a copy on the device; null: none
 };
 
 // Errors of every call: Aborted means that the device is lost to this process, which must end.

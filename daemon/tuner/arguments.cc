@@ -195,6 +195,7 @@ worker::FetchCall Arguments::FetchCall(const std::vector<TensorBytes>& tensors) 
     tensor.set_bytes(foreign.bytes);
     tensor.set_to_offset_bytes(tensors_[i].offset_bytes);
   }
+  *call.mutable_preload() = PreloadCall();
   return call;
 }
 

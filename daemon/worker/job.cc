@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/worker/job.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -217,23 +219,38 @@ absl::Status Job::Restore() {
 }
 
 absl::Status Job::LayCanaries(uint64_t seed) {
-  std::vector<std::vector<std::byte>> buffers;  // stay until Finish
-  const auto lay = [&](int tensor, int64_t begin, int64_t end, int64_t offset) {
-    std::vector<std::byte>& bytes = buffers.emplace_back(static_cast<size_t>(end - begin));
-    FillCanary({seed, tensor}, offset, absl::MakeSpan(bytes));
-    return device_.Copy(base_ + begin, bytes.data(), end - begin);
+  gaps_.clear();
+  // `offset`: as FillCanary's, of the byte at `begin`.
+  const auto add = [&](int tensor, int64_t begin, int64_t end, int64_t offset) {
+    const bool goes_on = !gaps_.empty() && gaps_.back().end() == begin;
+    Gap& gap = goes_on ? gaps_.back() : gaps_.emplace_back(Gap{begin, {}});
+    const size_t size = gap.canaries.size();
+    gap.canaries.resize(size + static_cast<size_t>(end - begin));
+    FillCanary({seed, tensor}, offset, absl::MakeSpan(gap.canaries).subspan(size));
   };
   for (size_t i = 0; i < layout_.places.size(); ++i) {
     const Place& place = layout_.places[i];
     const int tensor = static_cast<int>(i);
-    RETURN_IF_ERROR(lay(tensor, place.begin, place.tensor, place.begin - place.tensor));
-    RETURN_IF_ERROR(lay(tensor, place.tensor + place.bytes, place.end, place.bytes));
+    add(tensor, place.begin, place.tensor, place.begin - place.tensor);
+    add(tensor, place.tensor + place.bytes, place.end, place.bytes);
+  }
+  for (const Gap& gap : gaps_) {
+    RETURN_IF_ERROR(device_.Copy(base_ + gap.begin, gap.canaries.data(), gap.end() - gap.begin));
   }
   standing_seed_ = seed;
   return Finish().status();
 }
 
 absl::StatusOr<std::string> Job::ChangedCanary() {
+  for (const Gap& gap : gaps_) {
+    ASSIGN_OR_RETURN(const std::byte* bytes,
+                     device_.Read(base_ + gap.begin, gap.end() - gap.begin));
+    if (memcmp(bytes, gap.canaries.data(), gap.canaries.size()) != 0) return WhoseCanary();
+  }
+  return std::string();
+}
+
+absl::StatusOr<std::string> Job::WhoseCanary() {
   for (size_t i = 0; i < layout_.places.size(); ++i) {
     const Place& place = layout_.places[i];
     const CanaryKey key = {*standing_seed_, static_cast<int>(i)};

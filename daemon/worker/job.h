@@ -78,6 +78,14 @@ class Job {
     bool is_stale = true;
   };
 
+  // Memory beside tensors: what lies between two is one.
+  struct Gap {
+    int64_t begin = 0;                // in the device's memory
+    std::vector<std::byte> canaries;  // as they were laid
+
+    int64_t end() const { return begin + static_cast<int64_t>(canaries.size()); }
+  };
+
   Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark);
   absl::Status AddTensors(const std::vector<absl::Span<const std::byte>>& memory,
                           const Preloaded& preloaded);
@@ -111,6 +119,8 @@ class Job {
                                                      absl::Span<const std::byte> host);
   // Why a check fails, or the text is empty.
   absl::StatusOr<std::string> ChangedCanary();
+  // The same, looked for byte by byte.
+  absl::StatusOr<std::string> WhoseCanary();
   absl::StatusOr<std::string> ChangedInput();
   absl::StatusOr<std::string> WrongResult();
   // REQUIRES: the tensor's expected_rms is there.
@@ -128,6 +138,7 @@ class Job {
   std::map<int, Variant> variants_;
   std::vector<int> queued_;                // the variants launched since the last Finish
   std::optional<uint64_t> standing_seed_;  // of the canaries in place
+  std::vector<Gap> gaps_;                  // theirs
 };
 
 }  // namespace phobos::worker

@@ -22,9 +22,17 @@ class Preloaded {
   // `device` must outlive it.
   explicit Preloaded(device::Device& device) : device_(device) {}
 
-  // Copies the ranges of `memory`, in place of what was there. A device whose memory is the host's
-  // needs no copies: nothing is done. InvalidArgument: a range outside `memory`;
-  // ResourceExhausted: no room.
+  // Makes room for the ranges of a memory of `size` bytes, in place of what was there under another
+  // token. A device whose memory is the host's needs no copies: nothing is done. InvalidArgument: a
+  // range outside the memory; ResourceExhausted: no room.
+  absl::Status Reserve(const PreloadCall& call, int64_t size);
+
+  // The room for the tensor of `bytes` at that offset; null: there is none. Who fills it says so by
+  // Add.
+  std::byte* PlaceFor(uint64_t token, int64_t offset, int64_t bytes) const;
+  void Add(int64_t offset);
+
+  // Reserve, and copies what is not there yet. Errors: as Reserve.
   absl::Status Copy(const PreloadCall& call, absl::Span<const std::byte> memory);
 
   // Gives the memory back unless it is `token`'s.
@@ -35,8 +43,13 @@ class Preloaded {
 
  private:
   device::Device& device_;
-  uint64_t token_ = 0;                          // 0: nothing is held
-  std::map<int64_t, const std::byte*> copies_;  // by offset
+  struct Room {
+    std::byte* place = nullptr;
+    int64_t bytes = 0;
+    bool is_filled = false;
+  };
+  uint64_t token_ = 0;             // 0: nothing is held
+  std::map<int64_t, Room> rooms_;  // by offset; of tensors with any bytes
 };
 
 }  // namespace phobos::worker

@@ -133,18 +133,27 @@ class Server {
       return absl::FailedPreconditionError("a fetch needs a device and one piece of memory");
     }
     ASSIGN_OR_RETURN(const WritableMapping to, WritableMapping::Map(descriptors[0].get()));
+    const auto size = static_cast<int64_t>(to.bytes().size());
+    job_.reset();  // its memory would go
+    // Where there is no room, the job says so or copies what it needs itself.
+    preloaded_->Reserve(call.preload(), size).IgnoreError();
+    const uint64_t token = call.preload().token();
     std::vector<device::ForeignBytes> pieces;
     for (const ForeignTensor& tensor : call.tensors()) {
-      const auto size = static_cast<int64_t>(to.bytes().size());
       if (tensor.bytes() < 0 || tensor.to_offset_bytes() < 0 || tensor.to_offset_bytes() > size ||
           tensor.bytes() > size - tensor.to_offset_bytes()) {
         return absl::InvalidArgumentError(
             absl::StrCat("the place of ", tensor.parameter(), " lies outside its memory"));
       }
       pieces.push_back({tensor.parameter(), tensor.cuda_ipc_handle(), tensor.offset_bytes(),
-                        tensor.bytes(), to.bytes().data() + tensor.to_offset_bytes()});
+                        tensor.bytes(), to.bytes().data() + tensor.to_offset_bytes(),
+                        preloaded_->PlaceFor(token, tensor.to_offset_bytes(), tensor.bytes())});
     }
-    return device_->Fetch(pieces);
+    RETURN_IF_ERROR(device_->Fetch(pieces));
+    for (const device::ForeignBytes& piece : pieces) {
+      if (piece.kept != nullptr) preloaded_->Add(piece.to - to.bytes().data());
+    }
+    return absl::OkStatus();
   }
 
   const std::string device_name_;

@@ -133,6 +133,8 @@ TEST_F(JobTest, TensorsOnACardComeByHandle) {
   EXPECT_EQ(call.tensors(0).offset_bytes(), 512);
   EXPECT_EQ(call.tensors(0).bytes(), 64);
   EXPECT_EQ(call.tensors(1).to_offset_bytes(), (*arguments)->tensors()[1].offset_bytes);
+  EXPECT_EQ(call.preload().token(), (*arguments)->token());
+  EXPECT_EQ(call.preload().tensors(1).offset_bytes(), call.tensors(1).to_offset_bytes());
   EXPECT_EQ(job_->OnCopied(copy, *arguments, now_), Work::kNone);
   EXPECT_THAT(Told(1), ElementsAre(Event::kLead, Event::kArgsOwned));
   // Answers are the reference's: they come through the segment.

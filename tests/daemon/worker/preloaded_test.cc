@@ -120,6 +120,22 @@ TEST_F(PreloadedTest, AJobCopiesOnlyWhatIsNotThere) {
   EXPECT_THAT(CopiedBy(kToken + 1), ElementsAre(bytes_.data(), bytes_.data() + kBytes));
 }
 
+TEST_F(PreloadedTest, WhatWasFetchedIsNotCopiedAgain) {
+  ASSERT_OK(preloaded_.Reserve(Call(), 2 * kBytes));
+  EXPECT_EQ(preloaded_.PlaceFor(kToken + 1, kBytes, kBytes), nullptr);
+  EXPECT_EQ(preloaded_.PlaceFor(kToken, kBytes, kBytes - 1), nullptr);
+  EXPECT_EQ(preloaded_.PlaceFor(kToken, 1, kBytes), nullptr);
+  std::byte* const place = preloaded_.PlaceFor(kToken, kBytes, kBytes);
+  ASSERT_NE(place, nullptr);
+  EXPECT_EQ(preloaded_.Find(kToken, kBytes), nullptr);  // nobody filled it yet
+  memset(place, 3, kBytes);
+  preloaded_.Add(kBytes);
+  EXPECT_EQ(preloaded_.Find(kToken, kBytes), place);
+  ASSERT_OK(preloaded_.Copy(Call(), bytes_));
+  EXPECT_THAT(card_.copied, ElementsAre(bytes_.data()));
+  EXPECT_THAT(CopiedBy(kToken), IsEmpty());
+}
+
 TEST_F(PreloadedTest, LiesAsTheCallersArraysDo) {
   ASSERT_OK(preloaded_.Copy(Call(), bytes_));
   for (int i = 0; i < 2; ++i) {

@@ -86,6 +86,11 @@ absl::Status FetchForeign(const cuda::CudaDriver& driver, CardStream& stream, St
     ASSIGN_OR_RETURN(addresses.emplace_back(), opened.AddressOf(piece));
   }
   for (size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].kept == nullptr) continue;
+    RETURN_IF_ERROR(stream.Copy(reinterpret_cast<uint64_t>(pieces[i].kept), addresses[i],
+                                pieces[i].bytes, /*is_on_card=*/true));
+  }
+  for (size_t i = 0; i < pieces.size(); ++i) {
     RETURN_IF_ERROR(staging.Download(pieces[i].to, addresses[i], pieces[i].bytes));
   }
   return stream.Finish([](size_t) {}).status();

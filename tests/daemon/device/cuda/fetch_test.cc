@@ -83,6 +83,21 @@ TEST(FetchTest, AnAllocationIsOpenedOnceAndClosed) {
   EXPECT_EQ(Count(calls, "cuIpcCloseMemHandle"), 1);
 }
 
+TEST(FetchTest, ACopyStaysOnTheDevice) {
+  WithForeign("", [](const std::string& handle) {
+    ASSERT_OK_AND_ASSIGN(const auto device, Open("cuda:0"));
+    ASSERT_OK_AND_ASSIGN(std::byte* const kept, device->ReservePreloaded(300));
+    std::vector<std::byte> here(10);
+    ASSERT_OK(
+        device->Fetch(std::vector<ForeignBytes>{{"x", handle, 5, 10, here.data(), kept + 64}}));
+    ASSERT_OK_AND_ASSIGN(const std::byte* const read, device->Read(kept + 64, 10));
+    for (size_t i = 0; i < here.size(); ++i) {
+      EXPECT_EQ(here[i], std::byte(i + 5));
+      EXPECT_EQ(read[i], std::byte(i + 5));
+    }
+  });
+}
+
 TEST(FetchTest, ARangeOutsideItsAllocationIsRefused) {
   const auto calls = WithForeign("", [](const std::string& handle) {
     ASSERT_OK_AND_ASSIGN(const auto device, Open("cuda:0"));
