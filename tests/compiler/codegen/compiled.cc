@@ -181,17 +181,22 @@ std::string Compare(const ir::Function& function, const std::string& name,
 
 std::string Differences(const ir::Function& function, const Launch& launch,
                         const std::vector<double>& ulps) {
+  const absl::StatusOr<std::vector<Argument>> want = Interpret(function, launch);
+  if (!want.ok()) return absl::StrCat("interpreter: ", want.status().ToString());
+  return DifferencesFrom(*want, function, launch, ulps);
+}
+
+std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Function& function,
+                            const Launch& launch, const std::vector<double>& ulps) {
   if (const absl::Status status = ir::CheckRoundTrip(function); !status.ok()) {
     return std::string(status.message());
   }
-  const absl::StatusOr<std::vector<Argument>> want = Interpret(function, launch);
-  if (!want.ok()) return absl::StrCat("interpreter: ", want.status().ToString());
-  std::string text;
+  std::string text = Compare(function, "interpreter", Interpret(function, launch), want, ulps);
   for (const host::Chip& chip : ChipsUnderTest()) {
     const auto compiled = Compiled::Make(function, chip);
     if (!compiled.ok()) return absl::StrCat(chip.name, ": ", compiled.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, chip.name, (*compiled)->Run(launch, against), *want, ulps);
+      text += Compare(function, chip.name, (*compiled)->Run(launch, against), want, ulps);
     }
   }
   if (nvptx::FindUnsupported(function).has_value()) return text;
@@ -200,7 +205,7 @@ std::string Differences(const ir::Function& function, const Launch& launch,
     const auto emulated = Emulated::Make(function, threads);
     if (!emulated.ok()) return absl::StrCat(name, ": ", emulated.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, name, (*emulated)->Run(launch, against), *want, ulps);
+      text += Compare(function, name, (*emulated)->Run(launch, against), want, ulps);
     }
   }
   return text;

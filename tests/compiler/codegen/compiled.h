@@ -81,6 +81,10 @@ class Compiled {
 std::string Differences(const ir::Function& function, const Launch& launch,
                         const std::vector<double>& ulps = {});
 
+// The same against `want`, with what is interpreted.
+std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Function& function,
+                            const Launch& launch, const std::vector<double>& ulps = {});
+
 }  // namespace phobos::compiler::testing
 
 #endif  // PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_

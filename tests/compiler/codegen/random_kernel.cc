@@ -33,7 +33,7 @@ constexpr DType kTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64,
                             DType::kU32, DType::kU64,  DType::kBool};
 constexpr size_t kMaxRank = 4;
 constexpr int64_t kMaxTensorElements = 4000;
-constexpr size_t kMaxOwnTensors = 16;
+constexpr size_t kMaxOwnTensors = 48;
 
 constexpr Opcode kComparisons[] = {Opcode::kEqual,     Opcode::kNotEqual, Opcode::kLess,
                                    Opcode::kLessEqual, Opcode::kGreater,  Opcode::kGreaterEqual};
@@ -62,7 +62,8 @@ constexpr double kMostOfTrig = 32768;
 
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), b_(ir::Function{.name = "random"}) {}
+  Generator(uint64_t seed, const Forms& forms)
+      : forms_(forms), random_(seed), b_(ir::Function{.name = "random"}) {}
 
   RandomKernel Make() {
     AddParams();
@@ -74,7 +75,7 @@ class Generator {
     for (int32_t scalar : scalars_) Keep(b_.ScalarParam(scalar));
     Keep(b_.Extent(0));
     b_.Assume(b_.Elementwise(Opcode::kGreaterEqual, {values_.back(), b_.Int(0)}));
-    Statements(12 + Below(16), 0);
+    Statements(24 + Below(24), 0);
     StoreSomething();
     RandomKernel kernel{b_.Finish(), {}, {}};
     kernel.function.index_bits = Below(2) == 0 ? 32 : 64;
@@ -114,7 +115,7 @@ class Generator {
     for (int i = 0; i < 4; ++i) {
       std::vector<ir::Dim> dims = {n};
       if (Below(3) == 0) dims.push_back(m);
-      while (Below(4) == 0 && dims.size() < kMaxRank) {
+      while (Below(2) == 0 && dims.size() < kMaxRank) {
         const ir::Dim literal{.extent = -1, .literal = 1 + Below(6)};
         if (ElementsOf(dims) * literal.literal > kMaxTensorElements) break;
         dims.insert(dims.begin() + Below(static_cast<int64_t>(dims.size()) + 1), literal);
@@ -139,6 +140,12 @@ class Generator {
   Shape SomeShape() { return Below(5) == 0 ? NewShape() : OneOf(shapes_); }
 
   Shape NewShape() {
+    Shape shape = AnyShape();
+    if (shape.size() > forms_.max_rank) shape.resize(forms_.max_rank);
+    return shape;
+  }
+
+  Shape AnyShape() {
     switch (Below(8)) {
       case 0:
         return {};
@@ -213,11 +220,12 @@ class Generator {
                                6e4,       -7e4,       3.4e38,  1e-310, -1.7e308, 1.0,     -1.0,
                                0x1p-25,   0x1p31,     -0x1p63, 0x1p64, 2049,     0x1p-149};
     if (ir::IsFloat(dtype)) {
-      if (Below(6) == 0) return FromReal(dtype, OneOf(kOdd));
+      if (Below(4) == 0) return FromReal(dtype, OneOf(kOdd));
+      if (Below(6) == 0) return FromReal(dtype, Below(2) == 0 ? -0.0L : 0.0L);
       return FromReal(dtype, static_cast<long double>(Below(300) - 100) / (1 << Below(9)));
     }
     if (dtype == DType::kBool) return Below(2);
-    switch (Below(8)) {
+    switch (Below(5)) {
       case 0:
         return FromInteger(dtype, static_cast<int64_t>(random_()));
       case 1: {
@@ -266,7 +274,7 @@ class Generator {
     size_t first = 0;
     size_t count = 0;
     size_t gathers = 0;
-    if (!shape.empty() && Below(4) == 0) {
+    if (forms_.gathers && !shape.empty() && Below(3) == 0) {
       first = static_cast<size_t>(Below(static_cast<int64_t>(shape.size())));
       const auto most = is_store ? 1 : static_cast<int64_t>(shape.size() - first);
       count = static_cast<size_t>(1 + Below(most));
@@ -317,9 +325,10 @@ class Generator {
     const auto subscripts = Subscripts(tensor, shape, false);
     if (!subscripts.has_value()) return;
     const ValueId fill =
-        Below(3) == 0 ? Get({dtype, Below(2) == 0 ? shape : Shape{}}) : ir::kNoValue;
+        Below(2) == 0 ? Get({dtype, Below(2) == 0 ? shape : Shape{}}) : ir::kNoValue;
     const ValueId mask = Below(4) == 0 ? Get({DType::kBool, shape}) : ir::kNoValue;
     Keep(b_.Load(tensor, *subscripts, fill, mask));
+    if (Below(2) == 0) StoreToItsOwn(values_.back(), 0);
   }
 
   void StoreSomething() {
@@ -334,8 +343,8 @@ class Generator {
 
   void Compute() {
     const size_t before = values_.size();
-    ComputeFrom(Below(2) == 0 ? OneOf(values_) : Recent());
-    if (values_.size() > before && Below(3) == 0) StoreToItsOwn(values_.back(), 0);
+    ComputeFrom(Below(3) == 0 ? OneOf(values_) : Recent());
+    if (values_.size() > before && Below(2) == 0) StoreToItsOwn(values_.back(), 0);
   }
 
   // One of the last values, so that operations build on each other.
@@ -447,7 +456,8 @@ class Generator {
         return;
       case 1: {
         // A shift that mostly stays within the width.
-        const ValueId by = b_.Broadcast(b_.Constant(type.dtype, Below(20)), type.shape);
+        const ValueId by = b_.Broadcast(
+            b_.Constant(type.dtype, Below(ir::BitWidth(type.dtype) * 5 / 4)), type.shape);
         Keep(b_.Elementwise(Below(2) == 0 ? Opcode::kShiftLeft : Opcode::kShiftRight, {a, by}));
         return;
       }
@@ -668,6 +678,7 @@ class Generator {
     return launch;
   }
 
+  const Forms forms_;
   std::mt19937_64 random_;
   ir::Builder b_;
   bool moves_ = false;          // whether elements of tiles change places
@@ -683,6 +694,8 @@ class Generator {
 
 }  // namespace
 
-RandomKernel MakeRandomKernel(uint64_t seed) { return Generator(seed).Make(); }
+RandomKernel MakeRandomKernel(uint64_t seed, const Forms& forms) {
+  return Generator(seed, forms).Make();
+}
 
 }  // namespace phobos::compiler::testing

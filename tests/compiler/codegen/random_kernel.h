@@ -7,6 +7,7 @@
 #ifndef PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_KERNEL_H_
 #define PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_KERNEL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,8 +24,14 @@ struct RandomKernel {
   std::vector<double> ulps;
 };
 
+// What may be in a kernel. The default is all that the IR has.
+struct Forms {
+  size_t max_rank = 4;  // of tiles
+  bool gathers = true;
+};
+
 // Its loops end, its blocks one after the other have one result, and no bits of a NaN are seen.
-RandomKernel MakeRandomKernel(uint64_t seed);
+RandomKernel MakeRandomKernel(uint64_t seed, const Forms& forms = {});
 
 }  // namespace phobos::compiler::testing
 

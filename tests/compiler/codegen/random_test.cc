@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random kernels, compiled and interpreted. A failure prints its seed, the kernel as text, which
-// ir/text/parser.h reads, and the launch. $PHOBOS_TEST_SEED is the first seed (default 0),
-// $PHOBOS_TEST_COUNT how many there are (default 300).
+// Random kernels, compiled and interpreted. A failure prints its seed, the launch, and the kernel as
+// IR, which ir/text/parser.h reads, and as source. $PHOBOS_TEST_SEED is the first seed (default 0),
+// $PHOBOS_TEST_COUNT how many there are (default 200).
 #include <stdlib.h>
 
 #include <cstddef>
@@ -17,9 +17,14 @@
 #include "gtest/gtest.h"
 #include "tests/compiler/codegen/compiled.h"
 #include "tests/compiler/codegen/random_kernel.h"
+#include "tests/compiler/codegen/source_text.h"
+#include "tests/compiler/sema/lower/lowered.h"
 
 namespace phobos::compiler::testing {
 namespace {
+
+// What the front end lowers so far.
+constexpr Forms kLowered = {.max_rank = 1, .gathers = false};
 
 std::string LaunchText(const RandomKernel& kernel) {
   std::string text = absl::StrCat("# grid ", absl::StrJoin(kernel.launch.grid, ", "));
@@ -47,7 +52,7 @@ void Count(const ir::Block& block, std::set<ir::Opcode>* opcodes, std::set<size_
 TEST(RandomTest, EveryOpcodeIsTried) {
   std::set<ir::Opcode> opcodes = {ir::Opcode::kStage};  // only passes make it
   std::set<size_t> ranks;
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
     Count(MakeRandomKernel(seed).function.body, &opcodes, &ranks);
   }
   for (int i = 0; i <= static_cast<int>(ir::Opcode::kStage); ++i) {
@@ -59,7 +64,7 @@ TEST(RandomTest, EveryOpcodeIsTried) {
 
 TEST(RandomTest, CompiledKernelsDoWhatTheInterpreterDoes) {
   const uint64_t begin = NumberFrom("PHOBOS_TEST_SEED", 0);
-  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", 300);
+  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", 200);
   for (uint64_t seed = begin; seed < end; ++seed) {
     const RandomKernel kernel = MakeRandomKernel(seed);
     const absl::Status status = ir::Verify(kernel.function);
@@ -67,7 +72,33 @@ TEST(RandomTest, CompiledKernelsDoWhatTheInterpreterDoes) {
     EXPECT_EQ(Differences(kernel.function, kernel.launch, kernel.ulps), "")
         << "# seed " << seed << "\n"
         << LaunchText(kernel) << "\n"
-        << ir::Print(kernel.function);
+        << ir::Print(kernel.function) << "\n"
+        << SourceOf(kernel.function);
+  }
+}
+
+// The same kernels by way of the front end: what Lower makes of the source does what the function
+// did that the source was written from, interpreted and compiled.
+TEST(RandomTest, LoweredSourcesDoWhatTheInterpreterDoes) {
+  const uint64_t begin = NumberFrom("PHOBOS_TEST_SEED", 0);
+  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", 200) / 3;
+  for (uint64_t seed = begin; seed < end; ++seed) {
+    RandomKernel kernel = MakeRandomKernel(seed, kLowered);
+    const std::string source = SourceOf(kernel.function);
+    const auto lowered = sema::LowerFile(source);
+    ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n# seed " << seed << "\n" << source;
+    // A dimension of the grid that no line reads has one block.
+    for (int axis = 0; axis < 3; ++axis) {
+      if (((lowered->grid_dims_used >> axis) & 1) == 0) kernel.launch.grid[axis] = 1;
+    }
+    const auto want = Interpret(kernel.function, kernel.launch);
+    ASSERT_TRUE(want.ok()) << want.status();
+    EXPECT_EQ(DifferencesFrom(*want, *lowered, kernel.launch, kernel.ulps), "")
+        << "# seed " << seed << "\n"
+        << LaunchText(kernel) << "\n"
+        << source << "\n"
+        << ir::Print(kernel.function) << "\nlowered\n"
+        << ir::Print(*lowered);
   }
 }
 

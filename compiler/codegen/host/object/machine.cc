@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/host/object/machine.h"
 
+#include <utility>
+
 #include "absl/base/call_once.h"
 #include "compiler/codegen/kernel/machine_code.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 
 namespace phobos::compiler::host {
@@ -18,6 +21,34 @@ void InitializeX86() {
   });
 }
 
+bool HasHalf(const llvm::Module& module) {
+  for (const llvm::Function& function : module) {
+    for (const llvm::BasicBlock& block : function) {
+      for (const llvm::Instruction& instruction : block) {
+        if (instruction.getType()->getScalarType()->isHalfTy()) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Where LLVM knows that halves are no NaN, it makes their minimum and maximum, on a chip that has
+// no arithmetic on halves, calls of fminf and fmaxf: a kernel is linked with no library that has
+// them.
+void DefineMinimumAndMaximum(llvm::Module& module) {
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::Type* type = b.getFloatTy();
+  for (const auto& [name, less] : {std::pair("fminf", true), {"fmaxf", false}}) {
+    auto* function = llvm::Function::Create(llvm::FunctionType::get(type, {type, type}, false),
+                                            llvm::Function::ExternalLinkage, name, module);
+    function->setVisibility(llvm::Function::HiddenVisibility);
+    b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function));
+    llvm::Value* x = function->getArg(0);
+    llvm::Value* y = function->getArg(1);
+    b.CreateRet(b.CreateSelect(less ? b.CreateFCmpOLT(x, y) : b.CreateFCmpOGT(x, y), x, y));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::string& cpu) {
@@ -26,6 +57,7 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::stri
 }
 
 absl::StatusOr<std::string> MakeObject(llvm::Module& module, llvm::TargetMachine& machine) {
+  if (HasHalf(module)) DefineMinimumAndMaximum(module);
   return codegen::MakeMachineCode(module, machine, llvm::CodeGenFileType::ObjectFile);
 }
 
