@@ -86,6 +86,15 @@ class Interpreter {
                      " takes more steps than its limit; is a loop endless, or the grid large?"));
   }
 
+  // In steps: what is computed and what is read.
+  int64_t CostOf(const Op& op) const {
+    int64_t cost = 1 + op.type.elements();
+    for (ValueId operand : op.operands) {
+      if (operand != ir::kNoValue) cost += static_cast<int64_t>(ValueOf(operand).elements.size());
+    }
+    return cost;
+  }
+
   absl::StatusOr<Flow> Run(const ir::Block& block) {
     for (const Op& op : block) {
       ASSIGN_OR_RETURN(const Flow flow, Step(op));
@@ -95,7 +104,7 @@ class Interpreter {
   }
 
   absl::StatusOr<Flow> Step(const Op& op) {
-    RETURN_IF_ERROR(Spend(1 + op.type.elements()));
+    RETURN_IF_ERROR(Spend(CostOf(op)));
     switch (op.opcode) {
       case Opcode::kStore:
         Store(op);

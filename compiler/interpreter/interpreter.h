@@ -31,7 +31,7 @@ struct Launch {
 
 // What an interpretation may take, so that none is endless.
 struct Limits {
-  int64_t steps = int64_t{1} << 32;     // ops and elements computed, of all blocks together
+  int64_t steps = int64_t{1} << 32;     // ops and elements read and computed, of all blocks
   int64_t elements = int64_t{1} << 26;  // of all values and variables of a function, 8 bytes each
 };
 

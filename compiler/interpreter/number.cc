@@ -82,6 +82,12 @@ T Power(T value, int power) {
   return result;
 }
 
+// Of 0 and infinity in double, which is exact there: glibc's powl is wrong for -inf to the -2^63.
+long double PowerOf(long double a, long double b) {
+  if (a == 0 || std::isinf(a)) return std::pow(static_cast<double>(a), static_cast<double>(b));
+  return std::pow(a, b);
+}
+
 // What a built-in of limited accuracy gives, as a long double: wider than every type, so that one
 // rounding is left to do.
 std::optional<long double> BuiltIn(Opcode opcode, long double a, long double b) {
@@ -99,7 +105,7 @@ std::optional<long double> BuiltIn(Opcode opcode, long double a, long double b) 
     case Opcode::kLog1p:
       return std::log1p(a);
     case Opcode::kPow:
-      return std::pow(a, b);
+      return PowerOf(a, b);
     case Opcode::kRsqrt:
       return 1 / std::sqrt(a);
     case Opcode::kSin:

@@ -103,7 +103,7 @@ class Generator {
 
   // Few types, shapes and places, so that much is read where something was written.
   void AddParams() {
-    moves_ = Below(3) == 0;
+    moves_ = forms_.arranges && Below(3) == 0;
     const int64_t multiple = Below(3) == 0 ? 4 : 1;
     sizes_ = {Below(150) / multiple * multiple, 1 + Below(40)};
     const ir::Dim n{.extent = b_.AddExtent("N", multiple)};
@@ -354,7 +354,7 @@ class Generator {
 
   void ComputeFrom(ValueId a) {
     const ir::Type type = TypeOf(a);
-    if (!type.is_scalar() && Below(8) == 0) return Arrange(a);
+    if (forms_.arranges && !type.is_scalar() && Below(8) == 0) return Arrange(a);
     if (!type.is_scalar() && moves_ && Below(6) == 0) return Reduce(a);
     switch (Below(8)) {
       case 0:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random kernels, compiled and interpreted. A failure prints its seed, the launch, and the kernel as
-// IR, which ir/text/parser.h reads, and as source. $PHOBOS_TEST_SEED is the first seed (default 0),
-// $PHOBOS_TEST_COUNT how many there are (default 200).
+// Random kernels, compiled and interpreted. A failure prints its seed, the launch, and the kernel
+// as IR, which ir/text/parser.h reads, and as source. $PHOBOS_TEST_SEED is the first seed (default
+// 0), $PHOBOS_TEST_COUNT how many there are (default 200).
 #include <stdlib.h>
 
 #include <cstddef>
@@ -23,8 +23,8 @@
 namespace phobos::compiler::testing {
 namespace {
 
-// What the front end lowers so far.
-constexpr Forms kLowered = {.max_rank = 1, .gathers = false};
+// What source_text.h writes.
+constexpr Forms kWritten = {.arranges = false};
 
 std::string LaunchText(const RandomKernel& kernel) {
   std::string text = absl::StrCat("# grid ", absl::StrJoin(kernel.launch.grid, ", "));
@@ -83,7 +83,7 @@ TEST(RandomTest, LoweredSourcesDoWhatTheInterpreterDoes) {
   const uint64_t begin = NumberFrom("PHOBOS_TEST_SEED", 0);
   const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", 200) / 3;
   for (uint64_t seed = begin; seed < end; ++seed) {
-    RandomKernel kernel = MakeRandomKernel(seed, kLowered);
+    RandomKernel kernel = MakeRandomKernel(seed, kWritten);
     const std::string source = SourceOf(kernel.function);
     const auto lowered = sema::LowerFile(source);
     ASSERT_TRUE(lowered.ok()) << lowered.status() << "\n# seed " << seed << "\n" << source;

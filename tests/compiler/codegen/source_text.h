@@ -13,7 +13,8 @@ namespace phobos::compiler::testing {
 
 // A file with one kernel, which does what `function` does. Constants are written as variables, so
 // that nothing of it is computed or refused before it runs. REQUIRES: the function passes
-// ir::Verify, no pass has seen it, and no two of its parameters and extents share a name.
+// ir::Verify, no pass has seen it, it has no reshape, transpose or reduction, and
+// no two of its parameters and extents share a name.
 std::string SourceOf(const ir::Function& function);
 
 }  // namespace phobos::compiler::testing

@@ -258,6 +258,9 @@ TEST(Interpreter, BuiltInsAreRoundedOnce) {
   EXPECT_EQ(Of(Opcode::kPow, DType::kF64, {FromReal(DType::kF64, 2), FromReal(DType::kF64, 0.5)},
                DType::kF64),
             FromReal(DType::kF64, std::sqrt(2.0L)));
+  const Bits lowest = FromReal(DType::kBF16, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(
+      Of(Opcode::kPow, DType::kBF16, {lowest, FromReal(DType::kBF16, -0x1p63L)}, DType::kBF16), 0);
 }
 
 // A step for each op and each element: what ends, ends by its limit.
