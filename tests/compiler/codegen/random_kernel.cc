@@ -115,7 +115,8 @@ class Generator {
     for (int i = 0; i < 4; ++i) {
       std::vector<ir::Dim> dims = {n};
       if (Below(3) == 0) dims.push_back(m);
-      while (Below(2) == 0 && dims.size() < kMaxRank) {
+      // The first has enough dimensions for every kind of access.
+      while ((Below(2) == 0 || (i == 0 && dims.size() < 3)) && dims.size() < kMaxRank) {
         const ir::Dim literal{.extent = -1, .literal = 1 + Below(6)};
         if (ElementsOf(dims) * literal.literal > kMaxTensorElements) break;
         dims.insert(dims.begin() + Below(static_cast<int64_t>(dims.size()) + 1), literal);
@@ -278,7 +279,7 @@ class Generator {
       first = static_cast<size_t>(Below(static_cast<int64_t>(shape.size())));
       const auto most = is_store ? 1 : static_cast<int64_t>(shape.size() - first);
       count = static_cast<size_t>(1 + Below(most));
-      gathers = static_cast<size_t>(1 + Below(2));
+      gathers = static_cast<size_t>(1 + Below(3) / 2 + Below(2));
     }
     if (shape.size() - count + gathers > rank) return std::nullopt;
     const Shape gathered(shape.begin() + first, shape.begin() + first + count);
@@ -347,6 +348,13 @@ class Generator {
     if (values_.size() > before && Below(2) == 0) StoreToItsOwn(values_.back(), 0);
   }
 
+  // A second operand for `a`; now and then equal to it, or to it but for the sign, zeros' too.
+  ValueId Other(ValueId a) {
+    const ir::Type type = TypeOf(a);
+    if (type.dtype == DType::kBool || Below(6) != 0) return Get(type);
+    return Below(3) == 0 ? a : b_.Elementwise(Opcode::kNegate, {a});
+  }
+
   // One of the last values, so that operations build on each other.
   ValueId Recent() {
     return values_[values_.size() - 1 - Below(std::min<int64_t>(6, values_.size()))];
@@ -358,7 +366,7 @@ class Generator {
     if (!type.is_scalar() && moves_ && Below(6) == 0) return Reduce(a);
     switch (Below(8)) {
       case 0:
-        Keep(b_.Elementwise(OneOf(kComparisons), {a, Get(type)}));
+        Keep(b_.Elementwise(OneOf(kComparisons), {a, Other(a)}));
         return;
       case 1:
         Keep(b_.Elementwise(Opcode::kSelect, {Get({DType::kBool, type.shape}), a, Get(type)}));
@@ -443,7 +451,7 @@ class Generator {
         Keep(b_.Elementwise(Below(2) == 0 ? Opcode::kIsNan : Opcode::kIsInf, {a}));
         return;
       default:
-        Keep(b_.Elementwise(OneOf(kOfTwoNumbers), {a, Get(type)}));
+        Keep(b_.Elementwise(OneOf(kOfTwoNumbers), {a, Other(a)}));
         return;
     }
   }
@@ -465,7 +473,7 @@ class Generator {
         Keep(b_.Elementwise(OneOf(kOfTwoInts), {a, Get(type)}));
         return;
       default:
-        Keep(b_.Elementwise(OneOf(kOfTwoNumbers), {a, Get(type)}));
+        Keep(b_.Elementwise(OneOf(kOfTwoNumbers), {a, Other(a)}));
         return;
     }
   }
