@@ -7,8 +7,10 @@ where ml_dtypes is installed, else f32 arrays that hold bf16 values; its answer 
 
 import ctypes
 import mmap
+import os
 import sys
 import threading
+import weakref
 
 from ._arguments import is_masked
 from ._errors import ReferenceFailedError, argument_error, said
@@ -66,12 +68,15 @@ def _dtype_of(parameter, numpy):
 
 
 _WORTH_HUGE_PAGES = 4 << 20
+_POPULATE_WRITE = 23  # MADV_POPULATE_WRITE, since Linux 5.14
+
+_in_use = weakref.WeakValueDictionary()  # every Memory that is not closed, by its id
 
 
 class Memory:
     """Where the library puts one argument of the reference; whole pages of this process alone.
 
-    The library may lay pages over it that are good until the tune ends.
+    The library may lay pages over it that are good until the tune ends. A forked child has its own.
     """
 
     def __init__(self, size):
@@ -82,6 +87,7 @@ class Memory:
                 self._map.madvise(mmap.MADV_HUGEPAGE)
             except (AttributeError, OSError):
                 pass  # small pages do, too
+        _in_use[id(self)] = self
 
     def array(self, dtype, count):
         return _numpy().frombuffer(self._map, dtype, count)
@@ -90,9 +96,30 @@ class Memory:
         """To be called before the reference's answer is given. Arrays may live on."""
         try:
             self._map.close()
-        except BufferError:  # somebody keeps an array: its pages become copies of their own
+        except BufferError:  # somebody keeps an array
+            self.copy_pages()
+        _in_use.pop(id(self), None)
+
+    def copy_pages(self):
+        """Makes all pages copies of their own. Changes no byte, also while a thread writes."""
+        try:
+            self._map.madvise(_POPULATE_WRITE)
+        except OSError:  # an older system: who writes the first byte of a page meanwhile may lose it
             pages = _numpy().frombuffer(self._map, "uint8")[:: mmap.PAGESIZE]
             pages |= 0
+        except ValueError:
+            pass  # another thread closed it
+
+
+def _copy_pages_in_use():
+    # The child may read them for longer than this tune takes.
+    for reference in _in_use.valuerefs():
+        memory = reference()
+        if memory is not None:
+            memory.copy_pages()
+
+
+os.register_at_fork(before=_copy_pages_in_use)
 
 
 def copies(parameters, shapes, addresses, given=(), kernel=""):

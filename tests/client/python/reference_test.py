@@ -4,8 +4,10 @@
 import ctypes
 import importlib.util
 import mmap
+import os
 import sys
 import tempfile
+import threading
 import unittest
 from unittest import mock
 
@@ -74,6 +76,46 @@ class CopiesTest(unittest.TestCase):
             file.write(b"c" * size)
             file.flush()
         self.assertEqual(kept.tobytes(), b"b" + b"a" * (size - 1))
+
+    def test_a_forked_child_has_pages_of_its_own(self):
+        size = 3 * mmap.PAGESIZE
+        told, tell = os.pipe()
+        with tempfile.TemporaryFile() as file:
+            file.write(b"a" * size)
+            file.flush()
+            given = _reference.Memory(size)
+            lay_over(given.address, file.fileno(), size)
+            seen = given.array("uint8", size)
+            child = os.fork()
+            if child == 0:
+                os.read(told, 1)
+                os._exit(0 if seen.tobytes() == b"a" * size else 1)
+            file.seek(0)
+            file.write(b"c" * size)
+            file.flush()
+        os.write(tell, b"x")
+        os.close(tell)
+        os.close(told)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_a_thread_may_go_on_writing_what_is_kept(self):
+        given = _reference.Memory(1 << 24)
+        counts = given.array("uint8", 1 << 24)[:: mmap.PAGESIZE]
+        added, is_over = 0, threading.Event()
+
+        def count():
+            nonlocal added
+            while not is_over.is_set():
+                np.add(counts, 1, out=counts)
+                added += 1
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        for _ in range(300):
+            given.close()
+        is_over.set()
+        thread.join()
+        self.assertEqual(np.unique(counts).tolist(), [added % 256])
 
     def test_what_is_not_kept_is_gone(self):
         given = _reference.Memory(1 << 20)
