@@ -216,12 +216,13 @@ typedef struct phobos_progress {
 typedef int (*phobos_progress_function)(void* user, const phobos_progress* progress);
 
 // Where the reference's copy of a tensor shall be, by the parameter's index: private anonymous
-// memory, as mmap gives it, of `bytes` and what is left of the last page. It is its owner's, who
-// may unmap it when the reference returned or the call that tunes ended. Other pages may be laid
-// over it, copy on write, which are only good until that call ends: who keeps the memory longer
-// writes to each page before the reference returns. Asked for what is large or on a card, and anew
-// for each call of the reference. NULL: the library's own memory, which ends with the reference's
-// call.
+// memory, as mmap gives it, of `bytes` and what is left of the last page; where it does not begin
+// on a page, the call that tunes gives PHOBOS_INVALID_ARGUMENT. It is its owner's, who may unmap it
+// when the reference returned or that call ended. Other pages may be laid over it, copy on write,
+// which are only good until that call ends: who keeps the memory longer, or forks a child that
+// does, writes to each page while the reference runs. Asked for what is large or on a card, and
+// anew for each call of the reference. NULL: the library's own memory, which ends with the
+// reference's call.
 typedef void* (*phobos_memory_function)(void* user, int32_t parameter, size_t bytes);
 
 typedef struct phobos_tune_request {

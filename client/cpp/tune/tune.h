@@ -53,11 +53,12 @@ struct TuneCallbacks {
   // follows.
   std::function<Status(ReferenceCall& call)> reference;
   // Where the reference's copy of a tensor shall be: private anonymous memory, as mmap gives it, of
-  // `bytes` and what is left of the last page. It is the caller's, who may unmap it when the
-  // reference returned, or was not called. Where another process can see the bytes as they are
-  // uploaded, their pages are laid over it, copy on write, until the tune ends: who keeps the
-  // memory longer writes to each page before the reference returns. Null: the tune's own. Asked
-  // anew for each call of the reference, not for small tensors. May be empty.
+  // `bytes` and what is left of the last page; InvalidArgument where it does not begin on one. It
+  // is the caller's, who may unmap it when the reference returned, or was not called. Where another
+  // process can see the bytes as they are uploaded, their pages are laid over it, copy on write,
+  // until the tune ends: who keeps the memory longer, or forks a child that does, writes to each
+  // page while the reference runs. Null: the tune's own. Asked anew for each call of the reference,
+  // not for small tensors. May be empty.
   std::function<void*(size_t parameter, int64_t bytes)> memory;
   // Called at least every 200 ms but while the reference runs. True: cancel. May be empty.
   std::function<bool(const TuneProgress& progress)> progress;

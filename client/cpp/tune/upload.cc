@@ -25,6 +25,8 @@ constexpr int64_t kFirstLook = int64_t{1} << 18;
 // Less is copied sooner than mapped.
 constexpr int64_t kWorthMapping = int64_t{1} << 20;
 
+size_t PageBytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
 Status Cancelled() { return Status(Code::kCancelled, "the caller cancelled"); }
 
 // Whether `bytes` from `offset` on lie in a segment of `size` bytes.
@@ -132,7 +134,7 @@ stub::BufferRef Upload::RefOf(size_t parameter) const {
 
 bool Upload::IsLaidOver(const Place& place) const {
   return !place.is_foreign && place.request->bytes >= kWorthMapping &&
-         place.request->offset_bytes % sysconf(_SC_PAGESIZE) == 0;
+         static_cast<size_t>(place.request->offset_bytes) % PageBytes() == 0;
 }
 
 Status Upload::PlaceCopy(size_t parameter) {
@@ -141,7 +143,13 @@ Status Upload::PlaceCopy(size_t parameter) {
   if (spec_.callbacks.memory && (place.is_foreign || IsLaidOver(place))) {
     arguments_[parameter] = spec_.callbacks.memory(parameter, place.request->bytes);
   }
-  if (arguments_[parameter] != nullptr) return Status();
+  if (arguments_[parameter] != nullptr) {
+    // Elsewhere pages would be laid over what belongs to others.
+    if (reinterpret_cast<uintptr_t>(arguments_[parameter]) % PageBytes() == 0) return Status();
+    return Status(Code::kInvalidArgument, "the memory for the reference's copy of " +
+                                              place.request->parameter +
+                                              " does not begin on a page: give what mmap gave");
+  }
   if (place.private_ == nullptr) {
     StatusOr<std::unique_ptr<OwnPages>> made =
         OwnPages::Make(static_cast<size_t>(place.request->bytes));

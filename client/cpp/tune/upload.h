@@ -36,7 +36,7 @@ class Upload : private ReferenceCall {
   StatusOr<std::vector<stub::BufferRef>> HandOver(const std::function<bool()>& interrupted);
 
   // Makes the reference's copies. REQUIRES: HandOver() gave OK. Errors: as HandOver, the card's,
-  // and ResourceExhausted.
+  // ResourceExhausted; InvalidArgument: the caller's memory for one does not begin on a page.
   Status MakeCopies(const std::function<bool()>& interrupted);
 
   // Calls the reference on its copies, whether or not the daemon has its own by then. REQUIRES:
@@ -46,7 +46,7 @@ class Upload : private ReferenceCall {
 
   // What to tell the daemon. Where a tensor that the kernel only writes holds the answer already,
   // overwrites it and calls the reference again. REQUIRES: CallReference() gave OK, and the daemon
-  // owns copies of its own. Errors: as CallReference.
+  // owns copies of its own. Errors: as MakeCopies and CallReference.
   StatusOr<stub::Expected> Answers(const std::function<bool()>& interrupted);
 
  private:

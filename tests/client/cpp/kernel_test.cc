@@ -5,6 +5,8 @@
 #include "client/cpp/kernel.h"
 
 #include <gtest/gtest.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -467,6 +469,48 @@ TEST_F(KernelTest, TheReferenceRunsWhileTheDaemonCopiesAndMayChangeWhatItGets) {
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += a.y[i];
     EXPECT_EQ(tuner_.LastExpected("out"), sum);
   }
+}
+
+TEST_F(KernelTest, TheReferencesCopyInTheCallersMemory) {
+  constexpr int64_t kCount = 1 << 19;
+  constexpr size_t kBytes = kCount * sizeof(float);
+  Arrays a(kCount);
+  void* const pages =
+      mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  auto* given = static_cast<std::byte*>(pages);
+  TuneRequest request;
+  request.extents = {kCount};
+  for (const Argument& argument : a.Arguments()) request.values.push_back(argument.bits);
+  request.force = true;
+  request.callbacks.grid = [](int32_t, const std::vector<Constant>&) { return Grid{4, 1, 1}; };
+  request.callbacks.memory = [&](size_t parameter, int64_t bytes) -> void* {
+    EXPECT_EQ(bytes, static_cast<int64_t>(kBytes));
+    return parameter == 0 ? given : nullptr;
+  };
+  int calls = 0;
+  request.callbacks.reference = [&](ReferenceCall& call) {
+    ++calls;
+    EXPECT_EQ(call.arguments()[0], given);
+    auto* const sum = static_cast<float*>(call.arguments()[0]);
+    const auto* const y = static_cast<const float*>(call.arguments()[1]);
+    for (int64_t i = 0; i < kCount; ++i) sum[i] += y[i];
+    return call.Set("out", sum, kBytes);
+  };
+  const auto plans = Open(false);
+  ASSERT_TRUE(plans->plans().Tune(request).ok());
+  std::vector<float> sum(a.x);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += a.y[i];
+  EXPECT_EQ(tuner_.LastExpected("out"), sum);
+  EXPECT_EQ(memcmp(given, sum.data(), kBytes), 0);  // it stays
+  given += 64;
+  const StatusOr<Tuned> refused = plans->plans().Tune(request);
+  EXPECT_TRUE(refused.status().code() == Code::kInvalidArgument);
+  EXPECT_NE(refused.status().message().find("copy of x does not begin on a page"),
+            std::string::npos)
+      << refused.status().message();
+  EXPECT_EQ(calls, 1);
+  munmap(pages, 2 * kBytes);
 }
 
 TEST_F(KernelTest, AReferenceWithAWrongAnswerShape) {
