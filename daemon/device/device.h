@@ -92,8 +92,8 @@ class Device {
   virtual absl::StatusOr<std::byte*> Reserve(int64_t bytes, bool flush) = 0;
 
   // Memory beside Reserve's, aligned to 256, for what a later job needs, so that it can be copied
-  // before that job begins. Takes the place of what an earlier call gave; 0 gives it back.
-  // ResourceExhausted: there is no room.
+  // before that job begins. Takes the place of what an earlier call gave, of which no more than
+  // these bytes is held; 0 gives all back. ResourceExhausted: there is no room.
   virtual absl::StatusOr<std::byte*> ReservePreloaded(int64_t) {
     return absl::UnimplementedError("this device's memory is the host's");
   }

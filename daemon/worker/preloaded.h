@@ -27,8 +27,9 @@ class Preloaded {
   // range outside the memory; ResourceExhausted: no room.
   absl::Status Reserve(const PreloadCall& call, int64_t size);
 
-  // The room for the tensor of `bytes` at that offset; null: there is none. Who fills it says so by
-  // Add.
+  // The room for the tensor of `bytes` at that offset, in the device's memory until the next
+  // Reserve, Copy or KeepOnly; null: there is none. Who fills it says so by Add. REQUIRES, of Add:
+  // there is room at that offset.
   std::byte* PlaceFor(uint64_t token, int64_t offset, int64_t bytes) const;
   void Add(int64_t offset);
 
@@ -42,12 +43,13 @@ class Preloaded {
   const std::byte* Find(uint64_t token, int64_t offset) const;
 
  private:
-  device::Device& device_;
   struct Room {
     std::byte* place = nullptr;
     int64_t bytes = 0;
     bool is_filled = false;
   };
+
+  device::Device& device_;
   uint64_t token_ = 0;             // 0: nothing is held
   std::map<int64_t, Room> rooms_;  // by offset; of tensors with any bytes
 };

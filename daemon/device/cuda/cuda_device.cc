@@ -214,7 +214,8 @@ class CudaDevice : public Device {
   }
 
   absl::StatusOr<std::byte*> ReservePreloaded(int64_t bytes) override {
-    if (bytes == 0) preloaded_.Free();
+    // As in Reserve: what is left over would be missing to the job.
+    if (preloaded_.bytes() > bytes) preloaded_.Free();
     if (preloaded_.bytes() < bytes) RETURN_IF_ERROR(preloaded_.Allocate(bytes));
     return reinterpret_cast<std::byte*>(preloaded_.address());
   }

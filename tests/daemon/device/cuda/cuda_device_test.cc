@@ -495,6 +495,18 @@ TEST(CudaDeviceTest, MemoryIsWorkedOutBefore) {
   EXPECT_THAT(calls, Not(Contains("cuMemAlloc_v2 6000000")));
 }
 
+TEST(CudaDeviceTest, WhatALargerPreloadTookIsTheJobs) {
+  const auto calls = InProcess("memory_bytes 10000000\nl2_bytes 1000000", [] {
+    auto device = Open("cuda:0");
+    ASSERT_OK(device);
+    EXPECT_OK((*device)->ReservePreloaded(5'000'000));
+    EXPECT_OK((*device)->ReservePreloaded(3'000'000));
+    EXPECT_OK((*device)->ReservePreloaded(3'000'000));
+    EXPECT_OK((*device)->Reserve(6'000'000, false));
+  });
+  EXPECT_EQ(std::count(calls.begin(), calls.end(), "cuMemAlloc_v2 3000000"), 1);
+}
+
 TEST(CudaDeviceTest, WithoutACacheNothingIsFlushed) {
   const auto calls = InProcess("l2_bytes 0", [] {
     Bench bench;
