@@ -162,19 +162,25 @@ bool Access::Implies(const Access& other) const {
 
 llvm::Value* Access::AddressOf(const Place& place, const Positions& gathered, unsigned lane) const {
   llvm::IRBuilder<>& b = env_.builder;
+  // From a slice's start before the tensor, 32 bits may not reach what is inside.
+  const bool is_near =
+      place.is_inside || std::all_of(axes_.begin(), axes_.end(), [this](const Axis& axis) {
+        return axis.is_gather || HasUnitStride(axis);
+      });
+  llvm::Type* const type = is_near ? offset_type_ : b.getInt64Ty();
   llvm::Value* offset = nullptr;
   size_t next_gather = 0;
   for (const Axis& axis : axes_) {
     llvm::Value* index = nullptr;
     if (axis.is_gather) {
-      index = b.CreateTrunc(LaneOf(gathered[next_gather++], lane), offset_type_);
+      index = b.CreateTrunc(LaneOf(gathered[next_gather++], lane), type);
     } else {
       index = place.indices[axis.side];
       if (axis.side == place.lane_side) index = b.CreateNSWAdd(index, env_.Int32(lane));
-      index = b.CreateZExt(index, offset_type_);
+      index = b.CreateZExt(index, type);
     }
     if (!HasUnitStride(axis)) {
-      index = b.CreateMul(index, b.CreateTrunc(tensor_.strides[axis.dimension], offset_type_), "",
+      index = b.CreateMul(index, b.CreateTrunc(tensor_.strides[axis.dimension], type), "",
                           /*HasNUW=*/false, /*HasNSW=*/!axis.is_gather);
     }
     offset = offset == nullptr ? index : b.CreateNSWAdd(offset, index);

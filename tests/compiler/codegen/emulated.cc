@@ -180,6 +180,14 @@ absl::StatusOr<std::vector<Argument>> Emulated::Run(const Launch& launch, Agains
   return results[0];
 }
 
+absl::Status Emulated::RunRaw(const uint64_t* slots) const {
+  for (int axis = 0; axis < 3; ++axis) {
+    chip_->registers[1 + axis] = 0;
+    chip_->registers[4 + axis] = 1;
+  }
+  return RunBlock(slots, /*is_falling=*/false);
+}
+
 absl::Status Emulated::RunBlock(const uint64_t* slots, bool is_falling) const {
   const auto count = static_cast<size_t>(function_.threads);
   Block block;

@@ -12,6 +12,7 @@
 #include "compiler/ir/verifier.h"
 #include "gtest/gtest.h"
 #include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/emulated.h"
 
 namespace phobos::compiler::testing {
 namespace {
@@ -268,6 +269,48 @@ TEST_F(MemoryTest, LiteralSidesAndThreeGridDimensions) {
   launch.arguments = {Tensor({3, 3, 8}, DType::kI32, 1), Tensor({3, 3, 8}, DType::kI32, 2)};
   launch.grid = {1, 3, 3};
   EXPECT_EQ(Differences(b.Finish(), launch), "");
+}
+
+// A column's one row is its slice's row 12, which is more than 2^31 elements behind the slice's
+// start. The tensors are said to be that wide, and only what is touched is there.
+TEST_F(MemoryTest, SlicesThatStartFarBeforeTheTensorReachIt) {
+  const ir::Dim m = Extent("M");
+  const ir::Dim n = Extent("N");
+  const int32_t x = b.AddTensor("x", DType::kI32, {m, n});
+  const int32_t y = b.AddTensor("y", DType::kI32, {m, n});
+  const int32_t out = b.AddTensor("out", DType::kI32, {{.extent = -1, .literal = 16}});
+  const std::vector<ir::Subscript> column = {SliceAt(b.Int(-12), 16), ElementAt(b.Int(5))};
+  b.Store(out, {SliceAt(b.Int(0), 16)}, b.Load(x, column));
+  b.Store(y, column, b.Cast(b.Iota(16), DType::kI32));
+  ir::Function function = b.Finish();
+  function.index_bits = 32;
+
+  std::vector<int32_t> from(8, 7);
+  std::vector<int32_t> to;
+  std::vector<int32_t> loaded;
+  std::vector<uint64_t> slots;
+  auto prepare = [&] {
+    to.assign(8, -1);
+    loaded.assign(16, -1);
+    slots = {reinterpret_cast<uint64_t>(from.data()), reinterpret_cast<uint64_t>(to.data()),
+             reinterpret_cast<uint64_t>(loaded.data()), 1, (uint64_t{1} << 31) - 1};
+  };
+  std::vector<int32_t> want(16, 0);
+  want[12] = 7;
+  for (const host::Chip& chip : ChipsUnderTest()) {
+    const auto compiled = Compiled::Make(function, chip);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    prepare();
+    (*compiled)->RunRaw(slots.data(), 1);
+    EXPECT_EQ(loaded, want) << chip.name;
+    EXPECT_EQ(to[5], 12) << chip.name;
+  }
+  const auto emulated = Emulated::Make(function, /*threads=*/32);
+  ASSERT_TRUE(emulated.ok()) << emulated.status();
+  prepare();
+  ASSERT_TRUE((*emulated)->RunRaw(slots.data()).ok());
+  EXPECT_EQ(loaded, want);
+  EXPECT_EQ(to[5], 12);
 }
 
 // A tensor large enough for streaming stores, with a tail.

@@ -201,6 +201,11 @@ Access::Place Access::PlaceOf(const Chunk& chunk, const Positions& gathered,
       add_mask(SliceMask(chunk, axis));
     }
     if (is_vector && (axis.is_gather || !axis.has_unit_stride)) {
+      if (!axis.is_gather && !chunk.is_inside) {
+        // From a slice's start before the tensor, 32 bits may not reach what is inside.
+        index = b.CreateAdd(index, axis.position);
+        add_offset(b.CreateNeg(b.CreateMul(axis.position, axis.stride)));
+      }
       add_offset(OffsetVector(chunk, axis, index));
     } else {
       add_offset(axis.has_unit_stride ? index : b.CreateMul(index, axis.stride));
