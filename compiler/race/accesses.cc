@@ -139,6 +139,8 @@ class Collector {
         for (ir::ValueId side : op.operands) HoldPart(side, holds, facts, budget);
         return;
       case Opcode::kBroadcast:
+      case Opcode::kReshape:
+      case Opcode::kTranspose:
         HoldPart(op.operands[0], holds, facts, budget);
         return;
       default:

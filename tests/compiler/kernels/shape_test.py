@@ -266,7 +266,8 @@ def k(x: ph.tensor[ph.f32][4, 8], out: ph.tensor[ph.f32][8, 4]):
     out[:, :] = %s
 """
         for part, what in (("ph.transpose(x[:, :])", "ph.transpose on an NVIDIA chip"),
-                           ("ph.reshape(x[:, :], 8, 4)", "ph.reshape that does more than add or drop sides of 1")):
+                           ("ph.reshape(x[:, :], 8, 4)", "ph.reshape that does more than add or drop sides of 1"),
+                           ("ph.argmax(x[:, :])", "a reduction such as ph.sum")):
             reason = compiled.refusal(COMPILER, kernel % part, "sm_80")
             self.assertIn("kernel.py:6:17: error: not supported yet: " + what, reason)
             self.assertIn("    out[:, :] = " + part, reason)

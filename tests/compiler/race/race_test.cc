@@ -232,6 +232,14 @@ TEST(Race, Guards) {
       {"after a data-dependent return", One("if x[b] > 0:\n    return\nout[0] = 1.0"), kUnproven},
       {"mask over block ids", One("ph.store(out[0:+BLOCK], x[0:+BLOCK], mask=ph.ctx.block.x == 0)"),
        kFree},
+      {"a mask of one condition, arranged",
+       One("m: ph.let = ph.full(ph.bool, ph.ctx.block.x == 0, 2, BLOCK)\n"
+           "ph.store(out[0:+2 * BLOCK], 0.0, mask=ph.reshape(ph.transpose(m), 2 * BLOCK))"),
+       kFree},
+      {"a mask of several, arranged",
+       One("m: ph.let = (ph.iota(2) == ph.ctx.block.x)[:, None] | (ph.iota(BLOCK) < 0)\n"
+           "ph.store(out[0:+2 * BLOCK], 0.0, mask=ph.reshape(ph.transpose(m), 2 * BLOCK))"),
+       kUnproven},
       {"a mask that selects the block's part",
        One("ph.store(out[b:+2 * BLOCK], 0.0, mask=ph.iota(2 * BLOCK) < BLOCK)"), kUnproven},
       {"a mask that does not",

@@ -26,11 +26,23 @@ std::string UnsupportedPart(const std::vector<const ir::Op*>& definitions, const
   }
 }
 
+// Whether block[i] only makes a tile flat for the next op, which goes over all of its elements and
+// is what the kernel's text says.
+bool IsFlattened(const std::vector<const ir::Op*>& definitions, const ir::Block& block, size_t i) {
+  if (block[i].opcode != ir::Opcode::kReshape || i + 1 == block.size()) return false;
+  const ir::Op& next = block[i + 1];
+  return !next.operands.empty() && next.operands[0] == block[i].result &&
+         !UnsupportedPart(definitions, next).empty();
+}
+
 std::optional<Unsupported> FindUnsupported(const std::vector<const ir::Op*>& definitions,
                                            const ir::Block& block) {
-  for (const ir::Op& op : block) {
+  for (size_t i = 0; i < block.size(); ++i) {
+    const ir::Op& op = block[i];
     std::string what = UnsupportedPart(definitions, op);
-    if (!what.empty()) return Unsupported{what + " on an NVIDIA chip", &op};
+    if (!what.empty() && !IsFlattened(definitions, block, i)) {
+      return Unsupported{what + " on an NVIDIA chip", &op};
+    }
     for (const ir::Block& region : op.regions) {
       std::optional<Unsupported> inside = FindUnsupported(definitions, region);
       if (inside.has_value()) return inside;
