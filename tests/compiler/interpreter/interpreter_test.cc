@@ -188,7 +188,8 @@ TEST(Interpreter, AllBlocksOfTheGridRun) {
 }
 
 // One operation on scalars of `dtype`.
-Bits Of(Opcode opcode, DType dtype, std::vector<Bits> operands, DType result, int32_t power = 0) {
+Bits Of(Opcode opcode, DType dtype, const std::vector<Bits>& operands, DType result,
+        int32_t power = 0) {
   ir::Op op{.opcode = opcode, .type = {result, {}}, .index = power};
   const std::optional<Bits> bits = Apply(op, dtype, operands);
   EXPECT_TRUE(bits.has_value());
