@@ -118,5 +118,21 @@ def some_shapes(rows, columns):
     return sorted(pairs | {(rows[0], columns[-1]), (rows[-1], columns[0]), (rows[-1], columns[-1])})
 
 
+def around_tiles(test, compiler, text, tiles, run, columns_for=sizes):
+    """Calls run(variant, rows, columns, m, n) for each variant at extents around its tiles.
+
+    tiles: the names of the constants that are a tile's two sides. columns_for: the extents n to try for a tile's columns.
+    """
+    for variant in variants(compiler, text):
+        rows, columns = (variant.constants[name] for name in tiles)
+        for m, n in some_shapes(sizes(rows), columns_for(columns)):
+            with test.subTest(chip=variant.chip, constants=variant.constants, m=m, n=n):
+                run(variant, rows, columns, m, n)
+
+
+def floats(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
 def cdiv(a, b):
     return -(-a // b)

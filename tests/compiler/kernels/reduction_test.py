@@ -7,25 +7,17 @@ import unittest
 import numpy as np
 
 import compiled
-from compiled import cdiv
+from compiled import around_tiles, cdiv, floats
 
 COMPILER = sys.argv.pop(1)
 
 
-def floats(*shape, seed=1):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+def columns_of_one_tile(columns):
+    """Extents that one tile of so many columns holds, without nothing."""
+    return [n for n in compiled.sizes(columns) if 0 < n <= columns]
 
 
 class Kernels(unittest.TestCase):
-
-    def rows_and_columns(self, text, tiles, run, most_columns=None):
-        """Calls run(variant, constants, m, n) for each variant at extents around its tiles, without empty rows."""
-        for variant in compiled.variants(COMPILER, text):
-            rows, columns = (variant.constants[name] for name in tiles)
-            some_n = [n for n in compiled.sizes(columns) if 0 < n <= (columns if most_columns else 2 * columns)]
-            for m, n in compiled.some_shapes(compiled.sizes(rows), some_n):
-                with self.subTest(chip=variant.chip, constants=variant.constants, m=m, n=n):
-                    run(variant, rows, columns, m, n)
 
     def test_softmax_of_rows_in_one_tile(self):
         text = """
@@ -44,7 +36,7 @@ def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):
             got = variant.run((cdiv(m, r),), x=x, out=np.zeros_like(x))["out"]
             np.testing.assert_allclose(got, e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-7)
 
-        self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
+        around_tiles(self, COMPILER, text, ("R", "C"), run, columns_of_one_tile)
 
     def test_softmax_of_rows_of_any_length(self):
         text = """
@@ -107,7 +99,7 @@ def k(x: ph.tensor[ph.f32][M, N], w: ph.tensor[ph.f32][N], b: ph.tensor[ph.f32][
             want = centered / np.sqrt((centered * centered).mean(1, keepdims=True) + 1e-5) * w + b
             np.testing.assert_allclose(got["layer"], want, rtol=2e-5, atol=2e-6)
 
-        self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
+        around_tiles(self, COMPILER, text, ("R", "C"), run, columns_of_one_tile)
 
     def test_sums_of_rows_and_of_columns(self):
         text = """
@@ -128,16 +120,17 @@ def k(x: ph.tensor[ph.i32][M, N], y: ph.tensor[ph.f16][M, N], rows: ph.tensor[ph
     columns[which * C:+C] = down
     halves[which * C:+C] = half
 """
-        for variant in compiled.variants(COMPILER, text):
-            r, c = variant.constants["R"], variant.constants["C"]
-            for m, n in compiled.some_shapes(compiled.sizes(r), compiled.sizes(c)):
-                x = np.random.default_rng(1).integers(-2**31, 2**31, (m, n)).astype(np.int32)
-                y = floats(m, n).astype(np.float16)
-                got = variant.run((max(cdiv(m, r), cdiv(n, c)),), x=x, y=y, rows=np.zeros(m, np.int32),
-                                  columns=np.zeros(n, np.int32), halves=np.zeros(n, np.float32))
-                np.testing.assert_array_equal(got["rows"], x.sum(1, dtype=np.int32))
-                np.testing.assert_array_equal(got["columns"], x.sum(0, dtype=np.int32))
-                np.testing.assert_allclose(got["halves"], y.sum(0, dtype=np.float64), rtol=1e-5, atol=1e-5)
+
+        def run(variant, r, c, m, n):
+            x = np.random.default_rng(1).integers(-2**31, 2**31, (m, n)).astype(np.int32)
+            y = floats(m, n).astype(np.float16)
+            got = variant.run((max(cdiv(m, r), cdiv(n, c)),), x=x, y=y, rows=np.zeros(m, np.int32),
+                              columns=np.zeros(n, np.int32), halves=np.zeros(n, np.float32))
+            np.testing.assert_array_equal(got["rows"], x.sum(1, dtype=np.int32))
+            np.testing.assert_array_equal(got["columns"], x.sum(0, dtype=np.int32))
+            np.testing.assert_allclose(got["halves"], y.sum(0, dtype=np.float64), rtol=1e-5, atol=1e-5)
+
+        around_tiles(self, COMPILER, text, ("R", "C"), run)
 
     def test_argmax_of_rows(self):
         text = """
@@ -163,7 +156,7 @@ def k(x: ph.tensor[ph.f32][M, N], top: ph.tensor[ph.i32][M], low: ph.tensor[ph.i
                 part[:min(m, r), :n] = x[:r]
                 self.assertEqual(got["all_of_it"][0], part.argmax())
 
-        self.rows_and_columns(text, ("R", "C"), run, most_columns=True)
+        around_tiles(self, COMPILER, text, ("R", "C"), run, columns_of_one_tile)
 
 
     def test_cross_entropy_over_rows(self):

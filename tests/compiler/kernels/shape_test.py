@@ -7,24 +7,12 @@ import unittest
 import numpy as np
 
 import compiled
-from compiled import cdiv
+from compiled import around_tiles, cdiv, floats
 
 COMPILER = sys.argv.pop(1)
 
 
-def floats(*shape, seed=1):
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
 class Shapes(unittest.TestCase):
-
-    def two_sides(self, text, tiles, run):
-        """Calls run(variant, constants, m, n) for each variant at extents around its tiles."""
-        for variant in compiled.variants(COMPILER, text):
-            rows, columns = (variant.constants[name] for name in tiles)
-            for m, n in compiled.some_shapes(compiled.sizes(rows), compiled.sizes(columns)):
-                with self.subTest(chip=variant.chip, constants=variant.constants, m=m, n=n):
-                    run(variant, rows, columns, m, n)
 
     def test_row_and_column_vectors_broadcast(self):
         text = """
@@ -43,7 +31,7 @@ def k(x: ph.tensor[ph.f32][M, N], s: ph.tensor[ph.f32][M], b: ph.tensor[ph.f32][
             want = x * (s / np.float32(3))[:, None] + b + (np.arange(n) % bn).astype(np.float32)[None, :]
             np.testing.assert_array_equal(got, want)
 
-        self.two_sides(text, ("BM", "BN"), run)
+        around_tiles(self, COMPILER, text, ("BM", "BN"), run)
 
     def test_transpose(self):
         for dtype, np_dtype in (("f32", np.float32), ("u8", np.uint8), ("f64", np.float64), ("i16", np.int16)):
@@ -62,7 +50,7 @@ def k(x: ph.tensor[ph.T][M, N], out: ph.tensor[ph.T][N, M]):
                 got = variant.run((cdiv(m, bm), cdiv(n, bn)), x=x, out=out)["out"]
                 np.testing.assert_array_equal(got, x.T)
 
-            self.two_sides(text, ("BM", "BN"), run)
+            around_tiles(self, COMPILER, text, ("BM", "BN"), run)
 
     def test_five_point_stencil(self):
         text = """
@@ -82,7 +70,7 @@ def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):
             got = variant.run((cdiv(m, bm), cdiv(n, bn)), x=x, out=np.zeros_like(x))["out"]
             np.testing.assert_array_equal(got, want)
 
-        self.two_sides(text, ("BM", "BN"), run)
+        around_tiles(self, COMPILER, text, ("BM", "BN"), run)
 
     def test_convolution(self):
         text = """
@@ -128,7 +116,7 @@ def k(x: ph.tensor[ph.i32][M, N], rows: ph.tensor[ph.bool][M], out: ph.tensor[ph
             got = variant.run((cdiv(m, bm), cdiv(n, bn)), x=x, rows=rows, out=np.full((m, n), 77, np.int32))["out"]
             np.testing.assert_array_equal(got, want)
 
-        self.two_sides(text, ("BM", "BN"), run)
+        around_tiles(self, COMPILER, text, ("BM", "BN"), run)
 
     def test_tile_variables_over_a_loop(self):
         text = """
@@ -154,7 +142,7 @@ def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, BN_OUT]):
             got = variant.run((cdiv(m, bm),), x=x, out=np.full((m, bn), 9, np.float32))["out"]
             np.testing.assert_array_equal(got, want * np.float32(turns))
 
-        self.two_sides(text, ("BM", "BN"), run)
+        around_tiles(self, COMPILER, text, ("BM", "BN"), run)
 
     def test_four_sides_in_another_order(self):
         text = """
@@ -229,7 +217,7 @@ def k(table: ph.tensor[ph.f32][V, N], rows: ph.tensor[ph.i32][M], out: ph.tensor
             got = variant.run((cdiv(m, bm), cdiv(n, bn)), table=table, rows=rows, out=np.zeros((m, n), np.float32))
             np.testing.assert_array_equal(got["out"], want)
 
-        self.two_sides(text, ("B", "D"), run)
+        around_tiles(self, COMPILER, text, ("B", "D"), run)
 
     def test_pairs_of_index_tiles(self):
         text = """
