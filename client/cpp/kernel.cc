@@ -2,12 +2,16 @@
 #include "client/cpp/kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "client/stub/wire/words.h"
 
 namespace phobos {
 namespace {
+
+// Launches of kernels with more parameters than this, which are rare, are bound anew.
+constexpr size_t kFewArguments = 32;
 
 Status Wrong(const Parameter& parameter, const std::string& what) {
   return Status(Code::kInvalidArgument, parameter.name + ": " + what);
@@ -100,16 +104,30 @@ StatusOr<std::unique_ptr<Kernel>> Kernel::Open(std::shared_ptr<Client> client,
 }
 
 Status Kernel::Launch(std::span<const Argument> arguments, const GridFunction& grid, void* stream) {
-  if (const std::shared_ptr<const Last> last = last_.load(); last != nullptr) {
-    const StatusOr<Bound> bound = Bind(*last->description, arguments);
-    if (!bound.ok()) return bound.status();
-    if (bound->extents == last->extents) {
-      const StatusOr<Plan::Outcome> outcome =
-          LaunchPlan(*last->plan, last->description, *bound, grid, stream);
-      if (!outcome.ok()) return outcome.status();
-      if (*outcome == Plan::Outcome::kLaunched) return Status();
-    }
+  if (const std::shared_ptr<const Last> last = last_.load();
+      last != nullptr && last->Fits(arguments)) {
+    std::array<uint64_t, kFewArguments> values;
+    for (size_t i = 0; i < arguments.size(); ++i) values[i] = arguments[i].bits;
+    const StatusOr<Plan::Outcome> outcome =
+        LaunchPlan(*last->plan, last->description, last->extents, values.data(), grid, stream);
+    if (!outcome.ok()) return outcome.status();
+    if (*outcome == Plan::Outcome::kLaunched) return Status();
   }
+  return LaunchAnew(arguments, grid, stream);
+}
+
+bool Kernel::Last::Fits(std::span<const Argument> others) const {
+  return std::equal(arguments.begin(), arguments.end(), others.begin(), others.end(),
+                    [](const Argument& mine, const Argument& other) {
+                      return mine.dtype == other.dtype && mine.is_tensor == other.is_tensor &&
+                             mine.rank == other.rank &&
+                             std::equal(mine.shape, mine.shape + mine.rank, other.shape);
+                    });
+}
+
+// Arguments of other shapes than the last launch's, or a plan that is out of date.
+Status Kernel::LaunchAnew(std::span<const Argument> arguments, const GridFunction& grid,
+                          void* stream) {
   const StatusOr<Description> description = plans_->Describe();
   if (!description.ok()) return description.status();
   const StatusOr<Bound> bound = Bind(**description, arguments);
@@ -129,24 +147,28 @@ Status Kernel::Launch(std::span<const Argument> arguments, const GridFunction& g
       if (!prepared.ok()) return prepared.status();
       plan = std::move(prepared->plan);
     }
-    const StatusOr<Plan::Outcome> outcome = LaunchPlan(*plan, *description, *bound, grid, stream);
+    const StatusOr<Plan::Outcome> outcome =
+        LaunchPlan(*plan, *description, bound->extents, bound->values.data(), grid, stream);
     if (!outcome.ok()) return outcome.status();
     if (*outcome != Plan::Outcome::kLaunched) continue;
     // First choices of a kernel that has a reference are to be replaced by a tune.
-    if (plan->facts().origin == Plan::Origin::kWinner || !options_.reference) {
-      last_.store(std::make_shared<const Last>(Last{*description, bound->extents, plan}));
+    if ((plan->facts().origin == Plan::Origin::kWinner || !options_.reference) &&
+        arguments.size() <= kFewArguments) {
+      last_.store(std::make_shared<const Last>(
+          Last{*description, bound->extents, {arguments.begin(), arguments.end()}, plan}));
     }
     return Status();
   }
 }
 
 StatusOr<Plan::Outcome> Kernel::LaunchPlan(const Plan& plan, const Description& description,
-                                           const Bound& bound, const GridFunction& grid,
+                                           const std::vector<int64_t>& extents,
+                                           const uint64_t* values, const GridFunction& grid,
                                            void* stream) {
   const StatusOr<Grid> blocks =
-      GridOf(grid, Meta(plan.variant().settings, description->extents, bound.extents));
+      GridOf(grid, Meta(plan.variant().settings, description->extents, extents));
   if (!blocks.ok()) return blocks.status();
-  return plan.Launch(bound.values.data(), *blocks, stream);
+  return plan.Launch(values, *blocks, stream);
 }
 
 StatusOr<Result> Kernel::Tune(std::span<const Argument> arguments, const GridFunction& grid,

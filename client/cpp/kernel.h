@@ -155,14 +155,20 @@ class Kernel {
     std::vector<int64_t> extents;
     std::vector<uint64_t> values;
   };
-  // What the last launch took: the next one with the same extents asks for nothing.
+  // What the last launch took: the next one with arguments of the same types and shapes asks for
+  // nothing.
   struct Last {
     Description description;
     std::vector<int64_t> extents;
+    std::vector<Argument> arguments;  // their addresses and values are not looked at
     std::shared_ptr<const Plan> plan;
+
+    bool Fits(std::span<const Argument> others) const;
   };
+  Status LaunchAnew(std::span<const Argument> arguments, const GridFunction& grid, void* stream);
   static StatusOr<Plan::Outcome> LaunchPlan(const Plan& plan, const Description& description,
-                                            const Bound& bound, const GridFunction& grid,
+                                            const std::vector<int64_t>& extents,
+                                            const uint64_t* values, const GridFunction& grid,
                                             void* stream);
   static StatusOr<Bound> Bind(const KernelDescription& description,
                               std::span<const Argument> arguments);

@@ -638,31 +638,34 @@ TEST_F(KernelTest, ATuneOutlivesTheDaemon) {
   EXPECT_EQ(result->winner, 1);
 }
 
+// Before any launch, and after one, whose plan is at hand for arguments of the same shapes.
 TEST_F(KernelTest, WrongArgumentsAreNamed) {
   const auto kernel = Open(true);
   Arrays a(1000);
   const auto message = [&](std::vector<Argument> arguments) {
     return kernel->Launch(arguments, AddGrid).message();
   };
-  std::vector<Argument> good = a.Arguments();
-  EXPECT_EQ(message({good[0], good[1]}), "add has 3 parameters, but 2 arguments were given");
+  const std::vector<Argument> good = a.Arguments();
   std::vector<double> wide(1000);
-  EXPECT_EQ(message({Argument::Tensor(wide.data(), {1000}), good[1], good[2]}),
-            "x: a tensor of f64 for a tensor of f32");
-  EXPECT_EQ(message({Argument::Scalar(1.0f), good[1], good[2]}),
-            "x: a scalar of f32 for a tensor of f32");
-  EXPECT_EQ(message({Argument::Tensor(a.x.data(), {10, 100}), good[1], good[2]}),
-            "x: an array of rank 2 for one of 1");
-  EXPECT_EQ(message({good[0], Argument::Tensor(a.y.data(), {999}), good[2]}),
-            "y: N is 999 here but 1000 in a parameter before");
-  EXPECT_NE(message({good[0], good[1], good[0]}).find("out, which the kernel writes, overlaps x"),
-            std::string::npos);
-  EXPECT_EQ(kernel->Launch(good,
-                           [](const Meta& m) {
-                             return Grid{m["BLOK"], 1, 1};
-                           })
-                .code(),
-            Code::kInvalidArgument);
+  for (const bool after_a_launch : {false, true}) {
+    SCOPED_TRACE(after_a_launch);
+    if (after_a_launch) {
+      ASSERT_EQ(message(good), "");
+    }
+    EXPECT_EQ(message({good[0], good[1]}), "add has 3 parameters, but 2 arguments were given");
+    EXPECT_EQ(message({Argument::Tensor(wide.data(), {1000}), good[1], good[2]}),
+              "x: a tensor of f64 for a tensor of f32");
+    EXPECT_EQ(message({Argument::Scalar(1.0f), good[1], good[2]}),
+              "x: a scalar of f32 for a tensor of f32");
+    EXPECT_EQ(message({Argument::Tensor(a.x.data(), {10, 100}), good[1], good[2]}),
+              "x: an array of rank 2 for one of 1");
+    EXPECT_EQ(message({good[0], Argument::Tensor(a.y.data(), {999}), good[2]}),
+              "y: N is 999 here but 1000 in a parameter before");
+    EXPECT_NE(message({good[0], good[1], good[0]}).find("out, which the kernel writes, overlaps x"),
+              std::string::npos);
+    const auto misspelt = [](const Meta& m) { return Grid{m["BLOK"], 1, 1}; };
+    EXPECT_EQ(kernel->Launch(good, misspelt).code(), Code::kInvalidArgument);
+  }
 }
 
 TEST_F(KernelTest, ThreadsShareAKernel) {
