@@ -22,7 +22,7 @@ NEAR = 1.01
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--n", type=int, default=1 << 24)
-    options.add_argument("--rounds", type=int, default=200)
+    options.add_argument("--rounds", type=int, default=400)
     chosen = options.parse_args()
     figures = stage.Figures()
     with stage.daemon():
@@ -84,15 +84,18 @@ def timed(torch, ways, flush, rounds):
 
 
 def report(figures, name, times, rivals, winners):
+    """The card takes two speeds some 2 % apart by turns, so that a median of one side's times lies now on the one and now
+    on the other: the sides are compared within each round."""
     middle = {way: statistics.median(values) for way, values in times.items()}
     best = {way: min(values) for way, values in times.items()}
     shown = ", ".join(f"{way} {middle[way]:.2f}" for way in times)
     blocks = f"BLOCK {winners[0]}, Triton's {winners[1].split(',')[0].split()[-1]}"
-    rival = min(rivals, key=middle.get)
-    figures.add(f"{name}: winner's median over the better of {' and '.join(rivals)}", middle["phobos"] / middle[rival], "times",
-                at_most=NEAR, note=f"{shown} us; {blocks}", detail={"us": times, "winners": winners})
+    over = max(statistics.median(ours / theirs for ours, theirs in zip(times["phobos"], times[rival])) for rival in rivals)
+    better = f"the better of {' and '.join(rivals)}" if len(rivals) > 1 else rivals[0]
+    figures.add(f"{name}: winner's time over {better}", over, "times", at_most=NEAR,
+                note=f"round by round; medians {shown} us; {blocks}", detail={"us": times, "winners": winners})
     rival = min(rivals, key=best.get)
-    figures.add(f"{name}: winner's least over the better of {' and '.join(rivals)}", best["phobos"] / best[rival], "times",
+    figures.add(f"{name}: winner's least over {rival}'s", best["phobos"] / best[rival], "times",
                 note=", ".join(f"{way} {us:.2f}" for way, us in best.items()) + " us")
 
 
