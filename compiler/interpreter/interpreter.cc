@@ -92,6 +92,8 @@ class Interpreter {
     for (ValueId operand : op.operands) {
       if (operand != ir::kNoValue) cost += static_cast<int64_t>(ValueOf(operand).elements.size());
     }
+    if (op.opcode == Opcode::kDot)
+      cost += op.type.elements() * ValueOf(op.operands[0]).type.shape.back();
     return cost;
   }
 
@@ -187,7 +189,7 @@ class Interpreter {
         break;
     }
     std::vector<const Tile*> operands;
-    for (ValueId operand : op.operands) operands.push_back(&ValueOf(operand));
+    for (ValueId operand : op.operands) operands.push_back(OptionalValueOf(operand));
     return Evaluate(op, operands);
   }
 

@@ -394,6 +394,29 @@ __int128 ToInteger(DType dtype, Bits bits) {
 
 bool IsNan(DType dtype, Bits bits) { return ir::IsFloat(dtype) && std::isnan(ToReal(dtype, bits)); }
 
+Bits MultiplyAdd(DType dtype, Bits a, Bits b, Bits sum) {
+  switch (dtype) {
+    case DType::kF32:
+      return OfF32(std::fma(F32(a), F32(b), F32(sum)));
+    case DType::kF64:
+      return OfF64(std::fma(F64(a), F64(b), F64(sum)));
+    default:
+      return FromInteger(dtype, ToInteger(dtype, a) * ToInteger(dtype, b) + ToInteger(dtype, sum));
+  }
+}
+
+Bits RoundTo(ir::Precision precision, Bits f32) {
+  const long double value = ToReal(DType::kF32, f32);
+  if (precision == ir::Precision::kExact || std::isnan(value)) return f32;
+  if (precision == ir::Precision::kF16) {
+    return FromReal(DType::kF32, ToReal(DType::kF16, FromReal(DType::kF16, value)));
+  }
+  if (value == 0 || std::isinf(value)) return f32;
+  // Of 24 binary digits 11 stay, of smaller numbers those down to 2^-136.
+  const int least = std::max(std::ilogb(value) - 10, -136);
+  return FromReal(DType::kF32, std::ldexp(std::nearbyint(std::ldexp(value, -least)), least));
+}
+
 std::optional<Bits> Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   switch (op.opcode) {
     case Opcode::kSelect:

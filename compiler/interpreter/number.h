@@ -35,6 +35,11 @@ Bits FromInteger(ir::DType dtype, __int128 value);
 __int128 ToInteger(ir::DType dtype, Bits bits);
 bool IsNan(ir::DType dtype, Bits bits);
 
+// a * b + sum, floats with one rounding; all three are of `dtype`, a float or an integer type.
+Bits MultiplyAdd(ir::DType dtype, Bits a, Bits b, Bits sum);
+// An f32 rounded to nearest even to the numbers that `precision` leaves.
+Bits RoundTo(ir::Precision precision, Bits f32);
+
 // The result of an element-wise op for operands of `dtype` (of kSelect: its arms). Built-ins of
 // limited accuracy are within one unit in the last place. Nothing: no such operation on the type.
 std::optional<Bits> Apply(const ir::Op& op, ir::DType dtype, const std::vector<Bits>& operands);

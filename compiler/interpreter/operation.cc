@@ -133,6 +133,39 @@ Tile Scan(const ir::Op& op, const Tile& operand) {
   return tile;
 }
 
+// A dot's operand as its products take it: in the type of the sum, rounded.
+Tile Prepared(const ir::Op& op, const Tile& operand) {
+  Tile tile{{op.type.dtype, operand.type.shape}, {}};
+  ir::Op cast;
+  cast.opcode = Opcode::kCast;
+  cast.type = tile.type;
+  for (Bits element : operand.elements) {
+    const Bits wide = *Apply(cast, operand.type.dtype, {element});
+    tile.elements.push_back(RoundTo(static_cast<ir::Precision>(op.index), wide));
+  }
+  return tile;
+}
+
+Tile Dot(const ir::Op& op, const Operands& operands) {
+  const Tile a = Prepared(op, *operands[0]);
+  const Tile b = Prepared(op, *operands[1]);
+  const size_t rank = op.type.shape.size();
+  const int64_t depth = a.type.shape.back();
+  const size_t k_side = rank - 2 + static_cast<size_t>(op.axis);  // of b
+  return Generate(op, [&](const Index& index) {
+    Index in_a = index;
+    Index in_b = index;
+    in_b[2 * rank - 3 - k_side] = index.back();
+    Bits sum = operands[2] != nullptr ? operands[2]->elements[OffsetOf(op.type.shape, index)] : 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      in_a.back() = in_b[k_side] = k;
+      sum = MultiplyAdd(op.type.dtype, a.elements[OffsetOf(a.type.shape, in_a)],
+                        b.elements[OffsetOf(b.type.shape, in_b)], sum);
+    }
+    return sum;
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
@@ -150,6 +183,8 @@ absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
       return Tile{op.type, operands[0]->elements};
     case Opcode::kCumulativeSum:
       return Scan(op, *operands[0]);
+    case Opcode::kDot:
+      return Dot(op, operands);
     case Opcode::kTranspose:
       return Generate(op, [&](const Index& index) {
         Index source(index.size());

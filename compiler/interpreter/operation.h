@@ -14,7 +14,8 @@
 namespace phobos::compiler::interpreter {
 
 // The value of `op`, of op.type. REQUIRES: the op is of a function that passes ir::Verify, and
-// `operands` are its operands' values. Unimplemented: an opcode that is no case here.
+// `operands` are its operands' values, null for kNoValue. Unimplemented: an opcode that is no case
+// here.
 absl::StatusOr<Tile> Evaluate(const ir::Op& op, const std::vector<const Tile*>& operands);
 
 }  // namespace phobos::compiler::interpreter

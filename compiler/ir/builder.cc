@@ -184,6 +184,19 @@ ValueId Builder::CumulativeSum(ValueId value, int32_t axis) {
   return Append(std::move(op), true);
 }
 
+ValueId Builder::Dot(ValueId a, ValueId b, ValueId acc, bool is_transposed, Precision precision) {
+  Op op;
+  op.opcode = Opcode::kDot;
+  op.type = TypeOf(a);
+  op.type.dtype = DotResult(op.type.dtype).value_or(op.type.dtype);
+  const std::vector<int64_t>& b_shape = TypeOf(b).shape;
+  op.type.shape.back() = b_shape[b_shape.size() - (is_transposed ? 2 : 1)];
+  op.operands = {a, b, acc};
+  op.index = static_cast<int32_t>(precision);
+  op.axis = is_transposed ? 1 : 0;
+  return Append(std::move(op), true);
+}
+
 ValueId Builder::Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power) {
   Type type = TypeOf(operands[opcode == Opcode::kSelect ? 1 : 0]);
   if (GivesBool(opcode)) type.dtype = DType::kBool;

@@ -51,6 +51,8 @@ class Builder {
   // A reduction of side `axis` by `lanes` partials.
   ValueId Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lanes);
   ValueId CumulativeSum(ValueId value, int32_t axis);
+  // The product of a and b, added to `acc`; b as [N, K] where it is transposed.
+  ValueId Dot(ValueId a, ValueId b, ValueId acc, bool is_transposed, Precision precision);
   // Element-wise: the result has the type of the first operand, bool for comparisons and
   // predicates; kSelect that of its second operand. `power` is for kPowInt.
   ValueId Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power = 0);

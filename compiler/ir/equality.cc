@@ -29,6 +29,10 @@ bool AreEqual(const std::vector<const Op*>& definitions, ValueId a, ValueId b, i
     return false;
   }
   for (size_t i = 0; i < x.operands.size(); ++i) {
+    if (x.operands[i] == kNoValue || y.operands[i] == kNoValue) {
+      if (x.operands[i] != y.operands[i]) return false;
+      continue;
+    }
     if (!AreEqual(definitions, x.operands[i], y.operands[i], depth - 1)) return false;
   }
   return true;

@@ -91,6 +91,15 @@ enum class Opcode {
   kCumulativeSum,  // along side `axis`: the first element as it is, then the one before plus the
                    // element, as kAdd
 
+  // ---- Contraction.
+  kDot,  // operands: [a, b, acc], acc may be kNoValue. a is [.., M, K]; b is [.., K, N] where `axis`
+         // is 0 and [.., N, K] where it is 1; rank 2 to 4, the sides before the last two are equal
+         // in both, one product each. a and b have one type: f16, bf16, f32 give f32, f64 gives
+         // f64, i8 and u8 give i32. Each element of the result, [.., M, N], is acc's, or 0 without
+         // one, and then for k = 0, 1, .. K-1: fma(a[m, k], b[k, n], it), in the result's type; ints
+         // wrap. f32 operands are first rounded as `index`, a Precision, says. Tensor cores of a GPU
+         // have an order and roundings of their own, but for ints.
+
   // ---- Memory. `index` is the parameter; `subscripts` one a dimension. An element outside the
   // tensor, or where the mask is false, is not touched. The shape is that of the subscripts
   // (shape.h): a scalar when every one is kElement.
@@ -131,6 +140,13 @@ constexpr bool IsReduction(Opcode opcode) {
   return opcode >= Opcode::kSumOver && opcode <= Opcode::kArgMinimum;
 }
 
+// What f32 operands of a kDot are rounded to, to nearest even, before they are multiplied.
+enum class Precision : int32_t {
+  kExact,  // nothing
+  kTf32,   // ten bits behind the point, the exponents of f32
+  kF16,    // f16: what is too large for it becomes infinity
+};
+
 // How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative
 // ones are outside.
 struct Subscript {
@@ -157,7 +173,7 @@ struct Op {
   Type type;  // of the result, and for kStore of the value stored
   std::vector<ValueId> operands;
   int32_t index = 0;  // parameter, extent, variable, loop id, power ...: as the opcode says
-  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's, a scan's
+  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's, a scan's, a kDot's
   ConstantValue constant = int64_t{0};
   std::vector<Subscript> subscripts;
   std::vector<int32_t> permutation;  // kTranspose: each side of the operand once

@@ -22,9 +22,9 @@ constexpr std::string_view kNames[] = {
     "erf",        "sigmoid",   "floor",     "ceil",      "round",      "isnan",      "isinf",
     "eq",         "ne",        "lt",        "le",        "gt",         "ge",         "select",
     "cast",       "bitcast",   "sum",       "prod",      "reduce_max", "reduce_min", "argmax",
-    "argmin",     "cumsum",    "load",      "store",     "declare",    "write",      "for",
-    "while",      "if",        "yield",     "break",     "continue",   "return",     "assume",
-    "stage",
+    "argmin",     "cumsum",    "dot",       "load",      "store",      "declare",    "write",
+    "for",        "while",     "if",        "yield",     "break",      "continue",   "return",
+    "assume",     "stage",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
 
@@ -120,6 +120,18 @@ std::string StoreText(const Function& function, const Op& op) {
   return text;
 }
 
+std::string DotText(const Op& op) {
+  std::string text =
+      absl::StrCat("dot ", ValueName(OperandAt(op, 0)), ", ", ValueName(OperandAt(op, 1)));
+  if (OperandAt(op, 2) != kNoValue) {
+    absl::StrAppend(&text, " acc ", ValueName(OperandAt(op, 2)));
+  }
+  if (op.axis != 0) absl::StrAppend(&text, " transposed");
+  if (op.index == static_cast<int32_t>(Precision::kTf32)) absl::StrAppend(&text, " tf32");
+  if (op.index == static_cast<int32_t>(Precision::kF16)) absl::StrAppend(&text, " f16");
+  return text;
+}
+
 std::string ForText(const Op& op) {
   std::string text =
       absl::StrCat("for loop", op.index, " = ", ValueName(OperandAt(op, 0)), " to ",
@@ -163,6 +175,8 @@ std::string OpText(const Function& function, const Op& op) {
       return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis);
     case Opcode::kPowInt:
       return absl::StrCat(name, " ", Values(op.operands), ", ", op.index);
+    case Opcode::kDot:
+      return DotText(op);
     case Opcode::kLoad:
       return LoadText(function, op);
     case Opcode::kStore:

@@ -60,6 +60,22 @@ std::optional<DType> DTypeNamed(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<DType> DotResult(DType t) {
+  switch (t) {
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+      return DType::kF32;
+    case DType::kF64:
+      return DType::kF64;
+    case DType::kI8:
+    case DType::kU8:
+      return DType::kI32;
+    default:
+      return std::nullopt;
+  }
+}
+
 int64_t Type::elements() const {
   int64_t product = 1;
   for (int64_t side : shape) product *= side;

@@ -21,6 +21,8 @@ int BitWidth(DType t);    // of the value; kBool is 8 in memory and 1 as a value
 int ByteSize(DType t);    // in memory
 std::string_view Name(DType t);  // "f32"
 std::optional<DType> DTypeNamed(std::string_view name);
+// What products of the type are summed in by a kDot; nothing: there is no kDot of the type.
+std::optional<DType> DotResult(DType t);
 
 // The type of a value: a tile of compile-time shape. Rank 0 is a scalar.
 struct Type {

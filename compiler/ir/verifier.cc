@@ -181,11 +181,13 @@ class Verifier {
   }
 
   // Operands and positions: in range and in sight. kNoValue may stand only where CheckAccess allows
-  // it.
+  // it, and for what a kDot adds to.
   absl::Status CheckOperands(const Op& op) const {
     const bool is_access = op.opcode == Opcode::kLoad || op.opcode == Opcode::kStore;
-    for (ValueId operand : op.operands) {
-      if (operand == kNoValue && is_access) continue;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      const ValueId operand = op.operands[i];
+      const bool may_lack = is_access || (op.opcode == Opcode::kDot && i == 2);
+      if (operand == kNoValue && may_lack) continue;
       if (!InSight(operand)) return Fault(op, "uses a value that is not in sight");
     }
     for (const Subscript& subscript : op.subscripts) {
@@ -243,6 +245,7 @@ class Verifier {
         regions = 2;
         break;
       case Opcode::kSelect:
+      case Opcode::kDot:
         operands = 3;
         break;
       case Opcode::kLoad:
@@ -317,6 +320,8 @@ class Verifier {
         return CheckArrangement(op);
       case Opcode::kCumulativeSum:
         return CheckScan(op);
+      case Opcode::kDot:
+        return CheckDot(op);
       default:
         return CheckLeaf(op);
     }
@@ -457,6 +462,30 @@ class Verifier {
     if (!InRange(op.axis, from.shape.size())) return Fault(op, "scans a side that is not there");
     if (from.dtype == DType::kBool) return Fault(op, "does not work on this type");
     if (op.type != from) return Fault(op, "has a wrong result type");
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckDot(const Op& op) const {
+    const Type& a = TypeOf(op.operands[0]);
+    const Type& b = TypeOf(op.operands[1]);
+    const size_t rank = a.shape.size();
+    if (rank < 2 || rank > 4 || b.shape.size() != rank) return Fault(op, "has a wrong rank");
+    if (!InRange(op.axis, 2)) return Fault(op, "has an axis outside 0..1");
+    const std::optional<DType> sum = DotResult(a.dtype);
+    if (!sum.has_value() || b.dtype != a.dtype) return Fault(op, "does not work on these types");
+    if (!InRange(op.index, 3) || (op.index != 0 && a.dtype != DType::kF32)) {
+      return Fault(op, "has a precision that its type does not have");
+    }
+    if (!std::equal(a.shape.begin(), a.shape.end() - 2, b.shape.begin()) ||
+        a.shape[rank - 1] != b.shape[rank - 2 + op.axis]) {
+      return Fault(op, "has sides that do not fit");
+    }
+    Type expected{*sum, a.shape};
+    expected.shape[rank - 1] = b.shape[rank - 1 - op.axis];
+    if (op.type != expected) return Fault(op, "has a wrong result type");
+    if (op.operands[2] != kNoValue && TypeOf(op.operands[2]) != expected) {
+      return Fault(op, "adds to another type");
+    }
     return absl::OkStatus();
   }
 

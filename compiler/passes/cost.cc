@@ -29,6 +29,8 @@ int Cost(const ir::Op& op) {
     case ir::Opcode::kMod:
     case ir::Opcode::kPow:
       return 2 * kDear;
+    case ir::Opcode::kDot:
+      return kDear;
     case ir::Opcode::kSqrt:
       return 2;
     case ir::Opcode::kLoad:

@@ -47,7 +47,7 @@ bool IsTileStatement(const ir::Function& function, const Op& op) {
 // in memory.
 bool IsWholeTile(const Op& op) {
   return op.opcode == Opcode::kTranspose || op.opcode == Opcode::kCumulativeSum ||
-         ir::IsReduction(op.opcode);
+         op.opcode == Opcode::kDot || ir::IsReduction(op.opcode);
 }
 
 // What a value or a statement is computed from, gathered positions included.
@@ -79,7 +79,8 @@ class Stager {
   void Number(const ir::Block& block, const std::vector<size_t>& loops);
   bool IsTile(ValueId value) const { return !definitions_[value]->type.is_scalar(); }
 
-  bool NeedsMemory(const Op& op) const;
+  bool NeedsMemory(const Op& op, ValueId operand) const;
+  bool IsWrittenAtOnce(size_t place, const std::vector<size_t>& evaluations) const;
   bool Repeats(const Op& op) const;
   bool IsDear(size_t definition, const std::vector<size_t>& evaluations, bool is_repeated) const;
   bool IsDisturbed(size_t read, size_t evaluation) const;
@@ -133,10 +134,8 @@ std::vector<bool> Stager::Decide() {
           (op.opcode == Opcode::kLoad || op.opcode == Opcode::kReadVar) &&
           std::any_of(evaluations.begin(), evaluations.end(),
                       [&](size_t evaluation) { return IsDisturbed(place, evaluation); });
-      const bool is_staged = place + 1 < places_.size() &&
-                             places_[place + 1].op->opcode == Opcode::kStage &&
-                             places_[place + 1].op->operands[0] == op.result;
-      if (is_held[op.result] || is_disturbed || (IsWholeTile(op) && !is_staged) ||
+      if (is_held[op.result] || is_disturbed ||
+          (IsWholeTile(op) && !IsWrittenAtOnce(place, evaluations)) ||
           IsDear(place, evaluations, is_repeated[op.result])) {
         is_held[op.result] = true;
         evaluations = {place};
@@ -148,16 +147,31 @@ std::vector<bool> Stager::Decide() {
       const bool passes_on =
           op.result != ir::kNoValue && is_repeated[op.result] && !is_held[op.result];
       if (passes_on || Repeats(op)) is_repeated[use] = true;
-      if (NeedsMemory(op)) is_held[use] = true;
+      if (NeedsMemory(op, use)) is_held[use] = true;
     }
   }
   return is_held;
 }
 
-// Whether `op` is a kReshape whose elements are found by their place in memory.
-bool Stager::NeedsMemory(const Op& op) const {
+// Whether the next op alone puts the result of an op over a whole tile where it is to be: a kStage,
+// or, of a kDot, a write of a variable.
+bool Stager::IsWrittenAtOnce(size_t place, const std::vector<size_t>& evaluations) const {
+  if (place + 1 == places_.size()) return false;
+  const Op& op = *places_[place].op;
+  const Op& next = *places_[place + 1].op;
+  if (next.operands.empty() || next.operands[0] != op.result) return false;
+  if (next.opcode == Opcode::kStage) return true;
+  return op.opcode == Opcode::kDot && evaluations == std::vector<size_t>{place + 1} &&
+         (next.opcode == Opcode::kWriteVar || next.opcode == Opcode::kDeclareVar);
+}
+
+// Whether the elements of `value`, which `op` uses, are found by their place in memory.
+bool Stager::NeedsMemory(const Op& op, ValueId value) const {
+  const Op& operand = *definitions_[value];
+  if (op.opcode == Opcode::kDot) {
+    return (value == op.operands[0] || value == op.operands[1]) && operand.opcode != Opcode::kStage;
+  }
   if (op.opcode != Opcode::kReshape) return false;
-  const Op& operand = *definitions_[op.operands[0]];
   return operand.opcode != Opcode::kReadVar && operand.opcode != Opcode::kStage &&
          ir::LongSides(operand.type.shape) != ir::LongSides(op.type.shape);
 }

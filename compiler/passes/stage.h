@@ -16,9 +16,10 @@ namespace phobos::compiler::passes {
 // needs it, once a statement, and in any order of the elements, as long as each element is read
 // before the same element is written: a tensor or variable that a statement both reads and writes
 // is read at the elements that are written and no others. A kTranspose, a scan or a
-// reduction that gives a tile is the operand of a kStage and of nothing else. The operand of a
-// kReshape that has not the same long sides (ir/shape.h) is in memory: a kStage or a kReadVar.
-// REQUIRES: the function passes ir::Verify; the result does too.
+// reduction that gives a tile is the operand of a kStage and of nothing else; a kDot that of a
+// kStage, kDeclareVar or kWriteVar and of nothing else, and what it multiplies are kStages. The
+// operand of a kReshape that has not the same long sides (ir/shape.h) is in memory: a kStage or a
+// kReadVar. REQUIRES: the function passes ir::Verify; the result does too.
 ir::Function Stage(ir::Function function);
 
 }  // namespace phobos::compiler::passes

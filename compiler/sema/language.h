@@ -33,6 +33,8 @@ struct Builtin {
     kRowReduction,  // along axis 1, which stays as a side of 1
     kReshape,
     kTranspose,
+    kDot,
+    kDotTransposed,
     kExtent,
     kLoad,
     kStore,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/codegen/host/contraction/contraction.h"
 #include "compiler/codegen/host/reduction/reduction.h"
 #include "compiler/codegen/host/reduction/scan.h"
 #include "compiler/codegen/host/tile/access.h"
@@ -43,8 +44,12 @@ class HostMemory : public codegen::MemoryEmitter {
   void EmitTileStatement(const ir::Op& op) override {
     if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(op);
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(op);
+    const ir::Op& held = *env_.definitions[op.operands[0]];
+    if (held.opcode == ir::Opcode::kDot && op.opcode != ir::Opcode::kStore) {
+      const bool has_place = held_.offsets.count(&held) > 0;
+      return EmitContraction(env_, op, has_place ? AddressOf(held) : scratch_);
+    }
     if (op.opcode == ir::Opcode::kStage) {
-      const ir::Op& held = *env_.definitions[op.operands[0]];
       if (held.opcode == ir::Opcode::kCumulativeSum) {
         return EmitScan(env_, held, env_.held_tiles[op.result]);
       }
@@ -113,6 +118,9 @@ int64_t KernelEmitter::Emit() {
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
   ReadArguments(entry->getArg(0), entry->getArg(1));
   const codegen::HeldMemory held = codegen::PlaceHeldTiles(function_, [this](const ir::Op& op) {
+    if (op.opcode == ir::Opcode::kDot) {
+      return ContractionBytes(op, env_.definitions[op.operands[0]]->type, env_.vector_bytes);
+    }
     return HeldBytes(codegen::StoredType(function_, op));
   });
   HostMemory memory(env_, held, entry->getArg(4));

@@ -9,7 +9,8 @@ namespace {
 void Place(const ir::Function& function, const ir::Block& block, int64_t used,
            const std::function<int64_t(const ir::Op&)>& bytes_of, HeldMemory* memory) {
   for (const ir::Op& op : block) {
-    const bool holds = op.opcode == ir::Opcode::kStage || op.opcode == ir::Opcode::kDeclareVar;
+    const bool holds = op.opcode == ir::Opcode::kStage || op.opcode == ir::Opcode::kDeclareVar ||
+                       op.opcode == ir::Opcode::kDot;
     if (holds && !StoredType(function, op).is_scalar()) {
       if (const int64_t bytes = bytes_of(op); bytes > 0) {
         memory->offsets[&op] = used;
@@ -31,9 +32,9 @@ HeldMemory PlaceHeldTiles(const ir::Function& function,
 }
 
 const ir::Type& StoredType(const ir::Function& function, const ir::Op& op) {
-  return op.opcode == ir::Opcode::kStore || op.opcode == ir::Opcode::kStage
-             ? op.type
-             : function.vars[op.index].type;
+  const bool is_variable =
+      op.opcode == ir::Opcode::kDeclareVar || op.opcode == ir::Opcode::kWriteVar;
+  return is_variable ? function.vars[op.index].type : op.type;
 }
 
 }  // namespace phobos::compiler::codegen

@@ -266,6 +266,8 @@ class Parser {
         return ReadAttribute("axis", &op->axis);
       case Opcode::kPowInt:
         return ReadPower(op);
+      case Opcode::kDot:
+        return ReadDot(op);
       case Opcode::kLoad:
         return ReadLoad(op);
       case Opcode::kStore:
@@ -439,6 +441,17 @@ class Parser {
     RETURN_IF_ERROR(scanner_.Expect(","));
     ASSIGN_OR_RETURN(const int64_t power, scanner_.Integer(0, kMaxInt32));
     op->index = static_cast<int32_t>(power);
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadDot(Op* op) {
+    RETURN_IF_ERROR(ReadOperand(op));
+    RETURN_IF_ERROR(scanner_.Expect(","));
+    RETURN_IF_ERROR(ReadOperand(op));
+    RETURN_IF_ERROR(ReadOptional("acc", op));
+    if (scanner_.TakeWord("transposed")) op->axis = 1;
+    if (scanner_.TakeWord("tf32")) op->index = static_cast<int32_t>(Precision::kTf32);
+    if (scanner_.TakeWord("f16")) op->index = static_cast<int32_t>(Precision::kF16);
     return absl::OkStatus();
   }
 

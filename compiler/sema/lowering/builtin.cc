@@ -148,6 +148,9 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
       return EvalReshape(arguments, span);
     case Kind::kTranspose:
       return EvalTranspose(arguments, span);
+    case Kind::kDot:
+    case Kind::kDotTransposed:
+      return EvalDot(*builtin, arguments, span);
     case Kind::kExtent:
       return EvalExtent(arguments);
     case Kind::kLoad:

@@ -157,6 +157,12 @@ class Checker {
   absl::StatusOr<bool> KeepsSides(const ast::Expr* expr);
   Value ReduceSides(ir::Opcode opcode, Value tile, std::optional<int32_t> axis);
 
+  // ---- contraction.cc
+  absl::StatusOr<Value> EvalDot(const Builtin& builtin,
+                                const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Operand> EvalMatrix(const ast::Expr& expr, const std::string& name);
+  absl::StatusOr<ir::Precision> EvalPrecision(const ast::Expr* expr, ir::DType dtype);
+
   // ---- builtin.cc
   absl::StatusOr<Value> CallBuiltin(const ast::LanguageName& name, const ast::Call& call,
                                     Span span);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <utility>
 
+#include "compiler/sema/value/accumulate.h"
+
 namespace phobos::compiler::sema {
 namespace {
 
@@ -44,6 +46,7 @@ void Renumber(ir::Block* block, std::vector<ir::ValueId>* numbers, int32_t* next
 
 ir::Function Emitter::Finish() {
   ir::Function function = builder_.Finish();
+  AccumulateDots(&function);
   std::vector<ir::ValueId> numbers(function.value_count, ir::kNoValue);
   int32_t next = 0;
   Renumber(&function.body, &numbers, &next);
@@ -81,6 +84,10 @@ Value Emitter::CumulativeSum(const Value& value, int32_t axis) {
 
 Value Emitter::Reduce(Opcode opcode, const Value& value, int32_t axis, int32_t lanes) {
   return Made(builder_.Reduce(opcode, Id(value), axis, lanes));
+}
+
+Value Emitter::Dot(const Value& a, const Value& b, bool is_transposed, ir::Precision precision) {
+  return Made(builder_.Dot(Id(a), Id(b), ir::kNoValue, is_transposed, precision));
 }
 
 ir::ValueId Emitter::Once(const Key& key, const ir::Op& op) {

@@ -25,7 +25,8 @@ class Emitter {
   // `start` has params, extents and options, and no body.
   explicit Emitter(ir::Function start) : builder_(std::move(start)) {}
 
-  // The function, its values numbered in the order of its text. REQUIRES: every region is ended.
+  // The function, its values numbered in the order of its text, products added to what they are
+  // added to (accumulate.h). REQUIRES: every region is ended.
   ir::Function Finish();
 
   const ir::Function& function() const { return builder_.function(); }
@@ -49,6 +50,8 @@ class Emitter {
   Value Transpose(const Value& value, const std::vector<int32_t>& permutation);
   Value CumulativeSum(const Value& value, int32_t axis);
   Value Reduce(ir::Opcode opcode, const Value& value, int32_t axis, int32_t lanes);
+
+  Value Dot(const Value& a, const Value& b, bool is_transposed, ir::Precision precision);
 
   // `fill` and `mask` may be null.
   Value Load(int32_t param, std::vector<ir::Subscript> subscripts, const Value* fill,

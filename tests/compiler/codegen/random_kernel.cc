@@ -363,6 +363,7 @@ class Generator {
   void ComputeFrom(ValueId a) {
     const ir::Type type = TypeOf(a);
     if (forms_.arranges && !type.is_scalar() && Below(8) == 0) return Arrange(a);
+    if (type.shape.size() > 1 && moves_ && Below(8) == 0) return Multiply(a);
     if (!type.is_scalar() && moves_ && Below(6) == 0) return Reduce(a);
     switch (Below(8)) {
       case 0:
@@ -433,6 +434,36 @@ class Generator {
                                    Opcode::kArgMinimum};
     Keep(b_.Reduce(type.dtype == DType::kBool ? OneOf(kOfBools) : OneOf(kOfNumbers), a, axis,
                    lanes));
+  }
+
+  // A product of tiles, for some kernels: not every back end has them.
+  void Multiply(ValueId a) {
+    constexpr DType kOf[] = {DType::kF16, DType::kBF16, DType::kF32,
+                             DType::kF64, DType::kI8,   DType::kU8};
+    if (!ir::DotResult(TypeOf(a).dtype).has_value()) a = Keep(b_.Cast(a, OneOf(kOf)));
+    ir::Type type = TypeOf(a);
+    const size_t rank = type.shape.size();
+    const bool is_transposed = Below(2) == 0;
+    ValueId b;
+    if (Below(2) == 0) {
+      type.shape[rank - 2] = 1 + Below(40);
+      if (!is_transposed) std::swap(type.shape[rank - 2], type.shape[rank - 1]);
+      b = Get(type);
+    } else {
+      // Of the shape of a, so that its numbers differ from each other.
+      b = Get(type);
+      std::vector<int32_t> permutation;
+      for (size_t axis = 0; axis < rank; ++axis) permutation.push_back(static_cast<int32_t>(axis));
+      std::swap(permutation[rank - 2], permutation[rank - 1]);
+      if (!is_transposed) b = b_.Transpose(b, permutation);
+    }
+    ir::Type sum{*ir::DotResult(type.dtype), TypeOf(a).shape};
+    sum.shape.back() = TypeOf(b).shape[rank - (is_transposed ? 2 : 1)];
+    const ValueId acc = Below(2) == 0 ? Get(sum) : ir::kNoValue;
+    const auto precision =
+        type.dtype == DType::kF32 ? static_cast<ir::Precision>(Below(3)) : ir::Precision::kExact;
+    Keep(b_.Dot(a, b, acc, is_transposed, precision));
+    if (Below(3) == 0) shapes_.push_back(sum.shape);
   }
 
   void ComputeFloat(ValueId a) {

@@ -28,7 +28,7 @@ struct RandomKernel {
 struct Forms {
   size_t max_rank = 4;  // of tiles
   bool gathers = true;
-  bool arranges = true;  // reshapes, transposes, reductions
+  bool arranges = true;  // reshapes, transposes, reductions, products
 };
 
 // Its loops end, its blocks one after the other have one result, and no bits of a NaN are seen.

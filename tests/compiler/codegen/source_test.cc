@@ -110,6 +110,34 @@ def k(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
     out[i] = sum
     out[i - 1000] = 5.0
 )"},
+    {"gemm_and_bias", R"(
+@ph.autotune(BM=[16, 5], BN=[16, 20], BK=[8, 7])
+def k(x: ph.tensor[ph.bf16][N, 24], w: ph.tensor[ph.bf16][20, 24], b: ph.tensor[ph.f32][20],
+      out: ph.tensor[ph.f32][N, 20]):
+    i: ph.let = ph.ctx.block.x * BM
+    for j in ph.range(0, 20, BN):
+        acc: ph.tile[ph.f32][BM, BN] = b[j:+BN]
+        for l in ph.range(0, 24, BK):
+            acc += ph.dot_t(x[i:+BM, l:+BK], w[j:+BN, l:+BK])
+        out[i:+BM, j:+BN] = acc
+)"},
+    {"attention", R"(
+def k(q: ph.tensor[ph.f32][N, 16], keys: ph.tensor[ph.f32][N, 16], values: ph.tensor[ph.f32][N, 16],
+      out: ph.tensor[ph.f32][N, 16]):
+    i: ph.let = ph.ctx.block.x * 11
+    mine: ph.let = q[i:+11, :] * 0.25
+    top: ph.tile[ph.f32][11] = -ph.inf
+    total: ph.tile[ph.f32][11] = 0.0
+    acc: ph.tile[ph.f32][11, 16] = 0.0
+    for j in ph.range(0, N, 24):
+        s: ph.let = ph.where(j + ph.iota(24) < N, ph.dot_t(mine, keys[j:+24, :], precision="tf32"), -ph.inf)
+        higher: ph.let = ph.maximum(top, ph.max(s, axis=1))
+        p: ph.let = ph.maximum(s - higher[:, None], -100.0)
+        total = total + ph.sum(p, axis=1)
+        acc = acc * (top - higher + 1.0)[:, None] + ph.dot(p, values[j:+24, :])
+        top = ph.minimum(higher, 8.0)
+    out[i:+11, :] = acc / total[:, None]
+)"},
     {"wide_indices", R"(
 @ph.index_bits(64)
 def k(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
@@ -130,8 +158,12 @@ Launch LaunchOf(const ir::Function& function, int64_t size) {
   for (size_t p = 0; p < function.params.size(); ++p) {
     const ir::Param& param = function.params[p];
     Argument argument;
-    if (param.is_tensor) argument.sides = {size};
-    for (int64_t i = 0; i < (param.is_tensor ? size : 1); ++i) {
+    int64_t elements = 1;
+    for (const ir::Dim& dim : param.dims) {
+      argument.sides.push_back(dim.extent < 0 ? dim.literal : size);
+      elements *= argument.sides.back();
+    }
+    for (int64_t i = 0; i < elements; ++i) {
       const int64_t value = (i * 7919 + static_cast<int64_t>(p) * 271 + 7) % 97 - 40;
       argument.elements.push_back(ir::IsFloat(param.dtype)
                                       ? FromReal(param.dtype, static_cast<long double>(value) / 16)

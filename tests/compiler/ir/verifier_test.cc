@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "compiler/ir/builder.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/shape.h"
 
 namespace phobos::compiler::ir {
 namespace {
@@ -248,6 +249,83 @@ const Case kScans[] = {
      }},
 };
 
+// A new value, made by `op` before the last op.
+ValueId InsertValue(Function& f, Op op) {
+  op.result = f.value_count++;
+  const ValueId result = op.result;
+  Insert(f, std::move(op));
+  return result;
+}
+
+// A kDot of f32 tiles of these shapes.
+Op Dot(Function& f, const Shape& a, const Shape& b, Shape result) {
+  Op op{.opcode = Opcode::kDot, .type = {DType::kF32, std::move(result)}};
+  for (const Shape& shape : {a, b}) {
+    Op tile{.opcode = Opcode::kBroadcast, .type = {DType::kF32, shape}};
+    tile.operands = {F32Scalar(f)};
+    op.operands.push_back(InsertValue(f, std::move(tile)));
+  }
+  op.operands.push_back(kNoValue);
+  op.result = f.value_count++;
+  return op;
+}
+
+const Case kDots[] = {
+    {"has a wrong rank", [](Function& f) { Insert(f, Dot(f, {4}, {4}, {4})); }},
+    {"has a wrong rank",
+     [](Function& f) {
+       Insert(f, Dot(f, {1, 2, 4}, {4, 8}, {1, 2, 8}));
+     }},
+    {"has an axis outside 0..1",
+     [](Function& f) {
+       Op op = Dot(f, {2, 4}, {4, 8}, {2, 8});
+       op.axis = 2;
+       Insert(f, op);
+     }},
+    {"has sides that do not fit",
+     [](Function& f) {
+       Insert(f, Dot(f, {2, 4}, {8, 4}, {2, 8}));
+     }},
+    {"has sides that do not fit",
+     [](Function& f) {
+       Op op = Dot(f, {2, 4}, {4, 8}, {2, 8});
+       op.axis = 1;
+       Insert(f, op);
+     }},
+    {"has sides that do not fit",
+     [](Function& f) {
+       Insert(f, Dot(f, {3, 2, 4}, {2, 4, 8}, {3, 2, 8}));
+     }},
+    {"has a wrong result type",
+     [](Function& f) {
+       Insert(f, Dot(f, {2, 4}, {4, 8}, {8, 2}));
+     }},
+    {"does not work on these types",
+     [](Function& f) {
+       Op op = Dot(f, {1, 4}, {4, 8}, {1, 8});
+       op.operands[0] = InsertValue(f, Arrangement(f, Opcode::kReshape, {DType::kI64, {1, 4}}));
+       Insert(f, op);
+     }},
+    {"has a precision that its type does not have",
+     [](Function& f) {
+       Op op = Dot(f, {2, 4}, {4, 8}, {2, 8});
+       op.index = 3;
+       Insert(f, op);
+     }},
+    {"adds to another type",
+     [](Function& f) {
+       Op op = Dot(f, {2, 4}, {4, 8}, {2, 8});
+       op.operands[2] = op.operands[0];
+       Insert(f, op);
+     }},
+    {"uses a value that is not in sight",
+     [](Function& f) {
+       Op op = Dot(f, {2, 4}, {4, 8}, {2, 8});
+       op.operands[1] = kNoValue;
+       Insert(f, op);
+     }},
+};
+
 const Case kArrangements[] = {
     {"arranges a scalar",
      [](Function& f) {
@@ -351,6 +429,7 @@ TEST(Verifier, Leaves) { ExpectEachBreaks(kLeaves); }
 TEST(Verifier, Types) { ExpectEachBreaks(kTypes); }
 TEST(Verifier, Reductions) { ExpectEachBreaks(kReductions); }
 TEST(Verifier, Scans) { ExpectEachBreaks(kScans); }
+TEST(Verifier, Dots) { ExpectEachBreaks(kDots); }
 TEST(Verifier, Arrangements) { ExpectEachBreaks(kArrangements); }
 TEST(Verifier, MemoryAndLoops) { ExpectEachBreaks(kMemoryAndLoops); }
 

@@ -14,30 +14,6 @@ namespace {
 // Rows of a block: as many vectors are in registers at a time.
 constexpr unsigned kMaxRows = 16;
 
-using Rows = llvm::SmallVector<llvm::Value*, kMaxRows>;
-
-// Lane j of row i becomes lane i of row j; as many rows as lanes. In each round the squares of
-// `side` x `side` above and below the diagonal of a square twice as wide change places.
-void TransposeRows(llvm::IRBuilder<>& builder, Rows* rows) {
-  const auto lanes = static_cast<unsigned>(rows->size());
-  for (unsigned side = 1; side < lanes; side *= 2) {
-    llvm::SmallVector<int, kMaxRows> upper(lanes);
-    llvm::SmallVector<int, kMaxRows> lower(lanes);
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      const bool is_right = (lane & side) != 0;
-      upper[lane] = static_cast<int>(is_right ? lanes + lane - side : lane);
-      lower[lane] = static_cast<int>(is_right ? lanes + lane : lane + side);
-    }
-    for (unsigned row = 0; row < lanes; ++row) {
-      if ((row & side) != 0) continue;
-      llvm::Value* above = (*rows)[row];
-      llvm::Value* below = (*rows)[row + side];
-      (*rows)[row] = builder.CreateShuffleVector(above, below, upper);
-      (*rows)[row + side] = builder.CreateShuffleVector(above, below, lower);
-    }
-  }
-}
-
 class Transpose {
  public:
   Transpose(const Environment& environment, const ir::Op& stage);
@@ -149,7 +125,7 @@ Chunk Transpose::Turned(const Chunk& chunk) const {
 }
 
 void Transpose::EmitBlock(Chunk chunk, unsigned valid_rows, unsigned valid_lanes) {
-  Rows rows;
+  VectorRows rows;
   llvm::Value* const first_row = chunk.indices[row_side_];
   llvm::Value* const first_lane = chunk.indices[lane_side_];
   chunk.valid_lanes = valid_lanes;
@@ -169,6 +145,28 @@ void Transpose::EmitBlock(Chunk chunk, unsigned valid_rows, unsigned valid_lanes
 }
 
 }  // namespace
+
+// In each round the squares of
+// `side` x `side` above and below the diagonal of a square twice as wide change places.
+void TransposeRows(llvm::IRBuilder<>& builder, VectorRows* rows) {
+  const auto lanes = static_cast<unsigned>(rows->size());
+  for (unsigned side = 1; side < lanes; side *= 2) {
+    llvm::SmallVector<int, kMaxRows> upper(lanes);
+    llvm::SmallVector<int, kMaxRows> lower(lanes);
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      const bool is_right = (lane & side) != 0;
+      upper[lane] = static_cast<int>(is_right ? lanes + lane - side : lane);
+      lower[lane] = static_cast<int>(is_right ? lanes + lane : lane + side);
+    }
+    for (unsigned row = 0; row < lanes; ++row) {
+      if ((row & side) != 0) continue;
+      llvm::Value* above = (*rows)[row];
+      llvm::Value* below = (*rows)[row + side];
+      (*rows)[row] = builder.CreateShuffleVector(above, below, upper);
+      (*rows)[row + side] = builder.CreateShuffleVector(above, below, lower);
+    }
+  }
+}
 
 void EmitTranspose(const Environment& environment, const ir::Op& stage) {
   Transpose(environment, stage).Emit();

@@ -14,6 +14,8 @@ std::string UnsupportedPart(const std::vector<const ir::Op*>& definitions, const
   switch (op.opcode) {
     case ir::Opcode::kTranspose:
       return "ph.transpose";
+    case ir::Opcode::kDot:
+      return op.axis == 0 ? "ph.dot" : "ph.dot_t";
     case ir::Opcode::kCumulativeSum:
       return "ph.cumsum";
     case ir::Opcode::kReshape: {

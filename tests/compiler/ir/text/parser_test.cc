@@ -58,6 +58,10 @@ Function Everything() {
   const ValueId zero = b.Int(0);
   const ValueId tile = b.Load(a, {GatherAt(rows), SliceAt(zero, 8)}, fill, mask);
   b.Load(a, {ElementAt(zero), SliceAt(zero, 8)});
+  const ValueId product = b.Dot(tile, tile, kNoValue, true, Precision::kExact);
+  const ValueId wide = b.Dot(b.Reshape(b.Cast(tile, DType::kF32), {8, 4}), product, kNoValue, false,
+                             Precision::kTf32);
+  b.Dot(wide, product, wide, true, Precision::kF16);
   const VarId var = b.Declare("acc", tile);
   b.For(
       zero, extent, -2,

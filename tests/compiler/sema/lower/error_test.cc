@@ -356,10 +356,52 @@ TEST(Errors, Reductions) {
   ExpectErrors(cases);
 }
 
+TEST(Errors, Dot) {
+  const Case cases[] = {
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8], 2.0)", "2.0",
+       "ph.dot multiplies tiles of two or more sides, and this is the constant 2.0", "x * y"},
+      {"t: ph.let = ph.dot_t(x[0:+8], m[0:+4, 0:+8])", "x[0:+8]",
+       "ph.dot_t multiplies tiles of two or more sides, and this is an f32 tile of shape [8]",
+       "v[None, :] is a row"},
+      {"t: ph.let = ph.dot(m, m[0:+4, 0:+8])", "m", "a number is needed here, and this is tensor m",
+       "load a part of it"},
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8], m[0:+4, 0:+8])", "ph.dot(m[0:+4, 0:+8], m[0:+4, 0:+8])",
+       "ph.dot sums over the last side of a, 8, and the last but one of b, 4: a of shape [4, 8] "
+       "and "
+       "b of shape [4, 8] do not fit",
+       "ph.dot_t(a, b) takes b as [N, K]"},
+      {"t: ph.let = ph.dot_t(m[0:+4, 0:+8], m[0:+8, 0:+4])",
+       "ph.dot_t(m[0:+4, 0:+8], m[0:+8, 0:+4])",
+       "ph.dot_t sums over the last side of a, 8, and the last of b, 4",
+       "ph.dot(a, b) takes b as [K, N]"},
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8], m[0:+6, 0:+3])", "ph.dot",
+       "ph.dot sums over the last side of a, 8, and the last but one of b, 6",
+       "a is [M, K] and b is [K, N]"},
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8][None], m[0:+8, 0:+4])", "ph.dot",
+       "ph.dot does not fit a of shape [1, 4, 8] and b of shape [8, 4]", "the same in both"},
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8], ph.cast(m[0:+8, 0:+4], ph.f16))", "ph.dot",
+       "ph.dot multiplies tiles of one type, and these are f32 and f16", "ph.cast(t, ph.f32)"},
+      {"t: ph.let = ph.dot(ph.cast(m[0:+4, 0:+8], ph.i32), m[0:+8, 0:+4])", "ph.cast",
+       "ph.dot multiplies f16, bf16, f32, f64, i8 and u8, and this is an i32 tile of shape [4, 8]",
+       "ph.cast(t, ph.f32)"},
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8], m[0:+8, 0:+4], precision=\"fast\")", "\"fast\"",
+       "there is no precision \"fast\"", "\"tf32\" or \"f16\""},
+      {"t: ph.let = ph.dot(m[0:+4, 0:+8], m[0:+8, 0:+4], precision=ph.f16)", "ph.f16",
+       "precision is a string", "\"tf32\""},
+      {"h: ph.let = ph.cast(m[0:+8, 0:+8], ph.f16)\nt: ph.let = ph.dot(h, h, precision=\"f16\")",
+       "\"f16\"", "precision is about f32 operands, and these are f16", "leave it out"},
+      {"t: ph.let = ph.dot(ph.full(ph.f32, a, 2048, 1), ph.full(ph.f32, a, 1, 1024))", "ph.dot",
+       "a tile of 2097152 elements is too large", "loop over smaller ones"},
+      {"t: ph.let = ph.dot(m[0:+8, 0:+8])", "ph.dot", "ph.dot needs an argument b",
+       "precision=..."},
+  };
+  ExpectErrors(cases);
+}
+
 // A name that is the language's but not lowered yet is answered so, at its place.
 TEST(Errors, NotSupportedYet) {
   const char* const kBodies[] = {
-      "out[0:+4] = ph.dot(x[0:+4], x[0:+4])",
+      "t: ph.let = ph.join(x[0:+4], x[0:+4])",
       "ph.atomic_add(out[0], 1.0)",
       "ph.print(a)",
       "out[0] = ph.random_u32(n, n)",

@@ -49,6 +49,25 @@ const char kWithScalars[] =
     "x: ph.tensor[ph.f32][N], a: ph.f32, n: ph.i32, out: ph.tensor[ph.f32][N]";
 
 const Case kCases[] = {
+    {"a product that is added starts from the other summand; one that has another use does not",
+     {.body = "d: ph.let = ph.dot(x[0:+2][:, None], x[0:+2][None, :])\n"
+              "u: ph.let = d + 1.0\n"
+              "v: ph.let = ph.dot_t(d, u, precision=\"tf32\") + ph.dot(u, d)\n"
+              "out[0:+4] = ph.reshape(v, 4)"},
+     R"(  %0: i64 = constant 0
+  %1: f32[2] = load x[%0:+2]
+  %2: f32[2, 1] = reshape %1
+  %3: f32[2] = load x[%0:+2]
+  %4: f32[1, 2] = reshape %3
+  %5: f32[2, 2] = dot %2, %4
+  %6: f32 = constant 1
+  %7: f32[2, 2] = broadcast %6
+  %8: f32[2, 2] = add %5, %7
+  %9: f32[2, 2] = dot %5, %8 transposed tf32
+  %10: f32[2, 2] = dot %8, %5 acc %9
+  %11: f32[4] = reshape %10
+  store out[%0:+4], %11
+)"},
     {"a ph.fn is inlined, its literals stay weak",
      {.body = "out[0:+BLOCK] = twice(x[0:+BLOCK], 3)",
       .prelude = "@ph.fn\ndef twice(v, n):\n    w: ph.let = v * n\n    return w + v"},

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/host/contraction/plan.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace phobos::compiler::host {
+namespace {
+
+// A stretch of a panel of b, 32 KiB with vectors of 64 bytes, stays in the first cache.
+constexpr int64_t kStretch = 256;
+// Elements between the rows of a copy beyond what they hold: rows that lie a multiple of 4 KiB
+// apart push each other out of the first cache.
+constexpr int64_t kGap = 16;
+// A copy of a panel of b pays once it is read so often.
+constexpr int64_t kBlocksWorthCopy = 3;
+
+int64_t RoundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// Rows of a block of sums such that they, a row of b and some of a fit the vector registers.
+int64_t MostRows(int64_t vector_bytes, unsigned vectors) {
+  if (vector_bytes == 64) return vectors == 2 ? 12 : 16;
+  return vectors == 2 ? 6 : 8;
+}
+
+}  // namespace
+
+int64_t ContractionPlan::b_elements() const {
+  return copies_b ? RoundUp(stretch, lanes) * panel_width() : 0;
+}
+
+ContractionPlan PlanContraction(const ir::Op& dot, const ir::Type& a_type, int64_t vector_bytes) {
+  ContractionPlan plan;
+  const size_t rank = dot.type.shape.size();
+  for (size_t side = 0; side + 2 < rank; ++side) plan.batch *= dot.type.shape[side];
+  plan.m = dot.type.shape[rank - 2];
+  plan.n = dot.type.shape[rank - 1];
+  plan.k = a_type.shape.back();
+  plan.operand_type = a_type.dtype;
+  plan.sum_type = dot.type.dtype;
+  plan.precision = static_cast<ir::Precision>(dot.index);
+  plan.is_transposed = dot.axis == 1;
+
+  // Masks and shuffles want vectors of 16 bytes at least.
+  const auto bytes = static_cast<uint64_t>(ir::ByteSize(plan.sum_type));
+  const auto wanted = std::bit_ceil(static_cast<uint64_t>(plan.n)) * bytes;
+  const auto width = std::clamp<uint64_t>(wanted, 16, static_cast<uint64_t>(vector_bytes));
+  plan.lanes = static_cast<unsigned>(width / bytes);
+  plan.vectors = plan.n > plan.lanes ? 2 : 1;
+  plan.blocks =
+      RoundUp(plan.m, MostRows(vector_bytes, plan.vectors)) / MostRows(vector_bytes, plan.vectors);
+  plan.rows = plan.m / plan.blocks;
+  plan.taller_blocks = plan.m % plan.blocks;
+  plan.stretch = std::min(plan.k, kStretch);
+
+  const bool changes =
+      plan.operand_type != plan.sum_type || plan.precision != ir::Precision::kExact;
+  plan.copies_a = changes || plan.n > 4 * plan.panel_width();
+  plan.copies_b = changes || plan.is_transposed || plan.blocks >= kBlocksWorthCopy;
+  plan.a_stride = plan.copies_a ? RoundUp(plan.stretch, plan.lanes) + kGap : plan.k;
+  return plan;
+}
+
+}  // namespace phobos::compiler::host
