@@ -15,10 +15,13 @@ absl::StatusOr<Value> Checker::EvalCall(const ast::Call& call, Span span) {
     return CallBuiltin(*name, call, span);
   }
   if (const auto* attribute = std::get_if<ast::Attribute>(&call.callee->node)) {
-    const std::string known = FindBuiltin(attribute->name) != nullptr ? attribute->name : "exp";
+    std::string instead =
+        FindBuiltin(attribute->name) != nullptr ? attribute->name + "(x)" : "exp(x)";
+    if (attribute->name == "astype") instead = "cast(x, ph.f32)";
+    if (attribute->name == "view") instead = "bitcast(x, ph.i32)";
     return Error(call.callee->span,
                  Concat("values have no methods such as .", attribute->name, "()"),
-                 Concat("call a function: ph.", known, "(x)"));
+                 Concat("call a function: ph.", instead));
   }
   const ast::Name* name = std::get_if<ast::Name>(&call.callee->node);
   if (name == nullptr) {
