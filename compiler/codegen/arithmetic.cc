@@ -55,9 +55,14 @@ Value* PowInt(llvm::IRBuilderBase& b, Value* value, uint32_t power) {
                   : static_cast<Value*>(llvm::ConstantInt::get(value->getType(), 1));
 }
 
-// NaN where either is, and -0 below +0. Not llvm.minimum, whose vector form on x86 loses NaNs in
-// LLVM 19.
+// NaN where either is, and -0 below +0. Vectors without llvm.minimum, whose form of them on x86
+// loses NaNs in LLVM 19.
 Value* MinimumOrMaximum(llvm::IRBuilderBase& b, Value* x, Value* y, bool is_minimum) {
+  if (x->getType()->isFloatTy()) {
+    // One instruction of a GPU.
+    return b.CreateBinaryIntrinsic(is_minimum ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum,
+                                   x, y);
+  }
   llvm::Type* type = x->getType();
   llvm::Type* bits = WithLanesOf(b.getIntNTy(type->getScalarSizeInBits()), type);
   Value* x_bits = b.CreateBitCast(x, bits);

@@ -86,9 +86,17 @@ Bits ReduceInOrder(const ir::Op& op, ir::DType dtype, const std::vector<Bits>& e
       partial = Combine(combination, dtype, partial, elements[i]);
     }
   }
-  for (size_t half = lanes / 2; half > 0; half /= 2) {
-    for (size_t k = 0; k < half && k + half < partials.size(); ++k) {
-      partials[k] = Combine(combination, dtype, partials[k], partials[k + half]);
+  const auto meet = [&](size_t k, size_t distance) {
+    if (k + distance >= partials.size()) return;
+    partials[k] = Combine(combination, dtype, partials[k], partials[k + distance]);
+  };
+  if (op.is_near) {
+    for (size_t h = 1; h < lanes; h *= 2) {
+      for (size_t k = 0; k < lanes; k += 2 * h) meet(k, h);
+    }
+  } else {
+    for (size_t h = lanes / 2; h > 0; h /= 2) {
+      for (size_t k = 0; k < h; ++k) meet(k, h);
     }
   }
   return partials[0];
@@ -121,14 +129,27 @@ Tile Reduce(const ir::Op& op, const Tile& operand) {
 }
 
 Tile Scan(const ir::Op& op, const Tile& operand) {
+  const auto add = [&](Bits a, Bits b) { return Combine(Opcode::kAdd, op.type.dtype, a, b); };
+  const int64_t piece = op.index > 0 ? op.index : op.type.shape[op.axis];
   Tile tile = operand;
   ForEachIndex(op.type.shape, [&](const Index& index, size_t offset) {
-    if (index[op.axis] == 0) return;
+    if (index[op.axis] % piece == 0) return;
     Index before = index;
     --before[op.axis];
     tile.elements[offset] =
-        Combine(Opcode::kAdd, op.type.dtype, tile.elements[OffsetOf(op.type.shape, before)],
-                operand.elements[offset]);
+        add(tile.elements[OffsetOf(op.type.shape, before)], operand.elements[offset]);
+  });
+  const Tile pieces = tile;
+  ForEachIndex(op.type.shape, [&](const Index& index, size_t offset) {
+    if (index[op.axis] < piece) return;
+    Index last = index;
+    last[op.axis] = piece - 1;
+    Bits sum = pieces.elements[OffsetOf(op.type.shape, last)];
+    for (last[op.axis] += piece; last[op.axis] < index[op.axis] / piece * piece;
+         last[op.axis] += piece) {
+      sum = add(sum, pieces.elements[OffsetOf(op.type.shape, last)]);
+    }
+    tile.elements[offset] = add(sum, pieces.elements[offset]);
   });
   return tile;
 }

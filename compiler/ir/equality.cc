@@ -69,7 +69,8 @@ bool AreSameOps(const Op& a, const Op& b) {
   const bool has_type = a.result != kNoValue || a.opcode == Opcode::kStore;
   return a.opcode == b.opcode && a.result == b.result && (!has_type || a.type == b.type) &&
          a.operands == b.operands && a.index == b.index && a.axis == b.axis &&
-         a.permutation == b.permutation && AreSameConstants(a.constant, b.constant) &&
+         a.is_near == b.is_near && a.permutation == b.permutation &&
+         AreSameConstants(a.constant, b.constant) &&
          std::equal(a.subscripts.begin(), a.subscripts.end(), b.subscripts.begin(),
                     b.subscripts.end(), AreSameSubscripts) &&
          std::equal(a.regions.begin(), a.regions.end(), b.regions.begin(), b.regions.end(),

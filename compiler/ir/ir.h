@@ -78,9 +78,11 @@ enum class Opcode {
 
   // ---- Reductions. One operand, a tile; its side `axis`, of n elements, is dropped, so that of a
   // tile of rank 1 a scalar is left. The order in which elements are combined is told, for the bits
-  // of floats: `index` is a power of two, L. Partial k < L is element k combined with element
-  // k + L, then with k + 2L and so on. Then, for h = L/2, L/4 ... 1, each partial k < h is combined
-  // with partial k + h, if there is an element k + h. The result is partial 0.
+  // of floats, in L = `index` partials. Partial k < L is element k combined with element k + L, then
+  // with k + 2L and so on. Partials meet by `is_near`; the result is partial 0. The far ones first:
+  // L is a power of two, and for h = L/2, L/4 ... 1 each partial k < h is combined with partial
+  // k + h. The near ones first: for h = 1, 2, 4 ... < L each partial k that is a multiple of 2h is
+  // combined with partial k + h. Each where there is such a partial and an element in it.
   kSumOver, kProductOver,      // a + b, a * b, as kAdd and kMul
   kMaximumOver, kMinimumOver,  // as kMaximum and kMinimum; of bools: or, and
   kArgMaximum, kArgMinimum,  // i32: where along the side the largest (smallest) element stands, the
@@ -88,8 +90,10 @@ enum class Opcode {
                              // order the same
 
   // ---- Scans. One operand, a tile; the result has its type.
-  kCumulativeSum,  // along side `axis`: the first element as it is, then the one before plus the
-                   // element, as kAdd
+  kCumulativeSum,  // along side `axis`, in pieces of `index` elements (0: one piece): in a piece the
+                   // first element as it is, then the one before plus the element, as kAdd. Then the
+                   // pieces' last sums are summed in the same way, and each element of a piece but
+                   // the first one is the sum of the pieces before it, plus the element
 
   // ---- Contraction.
   kDot,  // operands: [a, b, acc], acc may be kNoValue. a is [.., M, K]; b is [.., K, N] where `axis`
@@ -147,6 +151,13 @@ enum class Precision : int32_t {
   kF16,    // f16: what is too large for it becomes infinity
 };
 
+// Done over its tile as a whole: no element of the result comes from one element of the operand
+// that stands in its place.
+constexpr bool IsWholeTile(Opcode opcode) {
+  return opcode == Opcode::kTranspose || opcode == Opcode::kCumulativeSum ||
+         opcode == Opcode::kDot || IsReduction(opcode);
+}
+
 // How one dimension of a tensor is addressed. Positions are unbounded integers in meaning; negative
 // ones are outside.
 struct Subscript {
@@ -172,8 +183,9 @@ struct Op {
   ValueId result = kNoValue;
   Type type;  // of the result, and for kStore of the value stored
   std::vector<ValueId> operands;
-  int32_t index = 0;  // parameter, extent, variable, loop id, power ...: as the opcode says
-  int32_t axis = 0;   // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's, a scan's, a kDot's
+  int32_t index = 0;     // parameter, extent, variable, loop id, power ...: as the opcode says
+  int32_t axis = 0;      // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's, a scan's, a kDot's
+  bool is_near = false;  // a reduction's
   ConstantValue constant = int64_t{0};
   std::vector<Subscript> subscripts;
   std::vector<int32_t> permutation;  // kTranspose: each side of the operand once

@@ -170,9 +170,11 @@ std::string OpText(const Function& function, const Op& op) {
     case Opcode::kMinimumOver:
     case Opcode::kArgMaximum:
     case Opcode::kArgMinimum:
-      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis, " lanes ", op.index);
+      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis, " lanes ", op.index,
+                          op.is_near ? " near" : "");
     case Opcode::kCumulativeSum:
-      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis);
+      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis,
+                          op.index > 0 ? absl::StrCat(" pieces ", op.index) : "");
     case Opcode::kPowInt:
       return absl::StrCat(name, " ", Values(op.operands), ", ", op.index);
     case Opcode::kDot:

@@ -445,7 +445,8 @@ class Verifier {
   absl::Status CheckReduction(const Op& op) const {
     const Type& from = TypeOf(op.operands[0]);
     if (!InRange(op.axis, from.shape.size())) return Fault(op, "reduces a side that is not there");
-    if (op.index < 1 || (op.index & (op.index - 1)) != 0) {
+    if (op.index < 1) return Fault(op, "has no partials");
+    if (!op.is_near && (op.index & (op.index - 1)) != 0) {
       return Fault(op, "has a number of partials that is no power of two");
     }
     const bool is_arithmetic = op.opcode == Opcode::kSumOver || op.opcode == Opcode::kProductOver;
@@ -461,6 +462,7 @@ class Verifier {
     const Type& from = TypeOf(op.operands[0]);
     if (!InRange(op.axis, from.shape.size())) return Fault(op, "scans a side that is not there");
     if (from.dtype == DType::kBool) return Fault(op, "does not work on this type");
+    if (op.index < 0) return Fault(op, "has pieces of fewer than no elements");
     if (op.type != from) return Fault(op, "has a wrong result type");
     return absl::OkStatus();
   }

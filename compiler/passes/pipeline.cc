@@ -18,9 +18,13 @@ constexpr Pass kPasses[] = {
     {"stage", Stage},
 };
 
+constexpr Pass kPassesForThreads[] = {{"stage", StageInRegisters}};
+
 }  // namespace
 
 std::span<const Pass> Passes() { return kPasses; }
+
+std::span<const Pass> PassesForThreads() { return kPassesForThreads; }
 
 absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage) {
   const std::span<const Pass> passes = Passes();

@@ -21,6 +21,8 @@ struct Pass {
 
 // All of them, in the order in which they run.
 std::span<const Pass> Passes();
+// The same for chips whose threads hold tiles in registers.
+std::span<const Pass> PassesForThreads();
 
 // The stage before the first pass: what Lower made.
 inline constexpr std::string_view kLowered = "lower";

@@ -43,13 +43,6 @@ bool IsTileStatement(const ir::Function& function, const Op& op) {
   }
 }
 
-// Whether the op is done over its tile as a whole, in a statement of its own that leaves its result
-// in memory.
-bool IsWholeTile(const Op& op) {
-  return op.opcode == Opcode::kTranspose || op.opcode == Opcode::kCumulativeSum ||
-         op.opcode == Opcode::kDot || ir::IsReduction(op.opcode);
-}
-
 // What a value or a statement is computed from, gathered positions included.
 std::vector<ValueId> Uses(const Op& op) {
   std::vector<ValueId> uses;
@@ -62,8 +55,9 @@ std::vector<ValueId> Uses(const Op& op) {
 
 class Stager {
  public:
-  explicit Stager(const ir::Function& function)
+  Stager(const ir::Function& function, bool in_registers)
       : function_(function),
+        in_registers_(in_registers),
         definitions_(ir::DefinitionsOf(function)),
         stores_(function.params.size()),
         var_writes_(function.vars.size()),
@@ -83,9 +77,11 @@ class Stager {
   bool IsWrittenAtOnce(size_t place, const std::vector<size_t>& evaluations) const;
   bool Repeats(const Op& op) const;
   bool IsDear(size_t definition, const std::vector<size_t>& evaluations, bool is_repeated) const;
+  bool IsLoadedTwice(const Op& op, const std::vector<size_t>& evaluations) const;
   bool IsDisturbed(size_t read, size_t evaluation) const;
 
   const ir::Function& function_;
+  const bool in_registers_;
   const std::vector<const Op*> definitions_;
   std::vector<Place> places_;
   // Places in order: of kStore by parameter; of kDeclareVar and kWriteVar by variable.
@@ -135,8 +131,8 @@ std::vector<bool> Stager::Decide() {
           std::any_of(evaluations.begin(), evaluations.end(),
                       [&](size_t evaluation) { return IsDisturbed(place, evaluation); });
       if (is_held[op.result] || is_disturbed ||
-          (IsWholeTile(op) && !IsWrittenAtOnce(place, evaluations)) ||
-          IsDear(place, evaluations, is_repeated[op.result])) {
+          (ir::IsWholeTile(op.opcode) && !IsWrittenAtOnce(place, evaluations)) ||
+          IsDear(place, evaluations, is_repeated[op.result]) || IsLoadedTwice(op, evaluations)) {
         is_held[op.result] = true;
         evaluations = {place};
       }
@@ -194,6 +190,14 @@ bool Stager::IsDear(size_t definition, const std::vector<size_t>& evaluations,
   return cost >= kDearInLoop &&
          std::any_of(evaluations.begin(), evaluations.end(),
                      [&](size_t evaluation) { return places_[evaluation].loops.size() > depth; });
+}
+
+bool Stager::IsLoadedTwice(const Op& op, const std::vector<size_t>& evaluations) const {
+  return in_registers_ && op.opcode == Opcode::kLoad && evaluations.size() > 1 &&
+         op.type.elements() <= kRegisterElements * function_.threads &&
+         std::any_of(evaluations.begin(), evaluations.end(), [this](size_t evaluation) {
+           return ir::IsReduction(places_[evaluation].op->opcode);
+         });
 }
 
 // Whether what `read` reads may have changed by the time of `evaluation`.
@@ -254,13 +258,17 @@ class Inserter {
   std::vector<ValueId> renamed_;
 };
 
-}  // namespace
-
-ir::Function Stage(ir::Function function) {
-  const std::vector<bool> is_held = Stager(function).Decide();
+ir::Function Staged(ir::Function function, bool in_registers) {
+  const std::vector<bool> is_held = Stager(function, in_registers).Decide();
   ir::Block body = std::move(function.body);
   function.body = Inserter(&function, is_held).Rewrite(std::move(body));
   return function;
 }
+
+}  // namespace
+
+ir::Function Stage(ir::Function function) { return Staged(std::move(function), false); }
+
+ir::Function StageInRegisters(ir::Function function) { return Staged(std::move(function), true); }
 
 }  // namespace phobos::compiler::passes

@@ -22,6 +22,14 @@ namespace phobos::compiler::passes {
 // kReadVar. REQUIRES: the function passes ir::Verify; the result does too.
 ir::Function Stage(ir::Function function);
 
+// The same for a chip whose threads hold tiles in registers, where holding costs nothing: there a
+// load that a reduction and another statement need is held too, unless a thread would hold too much
+// of it.
+ir::Function StageInRegisters(ir::Function function);
+
+// Elements that a thread holds of one tile in registers; a larger one is in its local memory.
+inline constexpr int64_t kRegisterElements = 64;
+
 }  // namespace phobos::compiler::passes
 
 #endif  // PHOBOS_COMPILER_PASSES_STAGE_H_

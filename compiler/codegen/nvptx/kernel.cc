@@ -7,9 +7,11 @@
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/kernel/body.h"
 #include "compiler/codegen/kernel/held_memory.h"
-#include "compiler/codegen/nvptx/access.h"
-#include "compiler/codegen/nvptx/environment.h"
-#include "compiler/codegen/nvptx/statement.h"
+#include "compiler/codegen/nvptx/reduction/reduction.h"
+#include "compiler/codegen/nvptx/reduction/scan.h"
+#include "compiler/codegen/nvptx/tile/access.h"
+#include "compiler/codegen/nvptx/tile/environment.h"
+#include "compiler/codegen/nvptx/tile/statement.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DIBuilder.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -24,16 +26,21 @@ constexpr int64_t kMostGridYZ = 65535;
 // Tiles and memory of a body, as one thread of the block does them.
 class ThreadMemory : public codegen::MemoryEmitter {
  public:
-  // `shared` is the block's shared memory, null where it has none.
-  ThreadMemory(Environment& environment, llvm::GlobalVariable* shared)
-      : env_(environment), shared_(shared) {}
+  explicit ThreadMemory(Environment& environment) : env_(environment) {}
 
   void EmitTileStatement(const ir::Op& op) override {
     const Statement& statement = env_.plan.statements.at(&op);
     if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(statement);
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(statement);
     Wait(op);
-    EmitStatement(env_, statement);
+    const ir::Op* whole = statement.whole;
+    if (whole != nullptr && ir::IsReduction(whole->opcode)) {
+      EmitReduction(env_, statement);
+    } else if (whole != nullptr && whole->opcode == ir::Opcode::kCumulativeSum) {
+      EmitScan(env_, statement);
+    } else {
+      EmitStatement(env_, statement);
+    }
   }
   llvm::Value* LoadScalar(const ir::Op& op) override {
     Wait(op);
@@ -42,8 +49,9 @@ class ThreadMemory : public codegen::MemoryEmitter {
     return access.Load(Place(), /*is_tested=*/false, {}, Optional(op.operands[1]),
                        Optional(op.operands[0]))[0];
   }
-  llvm::Value* ReduceToScalar(const ir::Op&) override {
-    llvm_unreachable("plan/unsupported.h finds reductions");
+  llvm::Value* ReduceToScalar(const ir::Op& op) override {
+    Wait(op);
+    return EmitReduction(env_, env_.plan.statements.at(&op));
   }
   void StoreScalar(const ir::Op& op) override {
     Wait(op);
@@ -59,14 +67,14 @@ class ThreadMemory : public codegen::MemoryEmitter {
 
  private:
   void Wait(const ir::Op& op) const {
-    if (env_.plan.waits.count(&op) == 0) return;
-    env_.builder.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+    if (env_.plan.waits.count(&op) > 0) env_.Meet();
   }
   llvm::Value* AddressOf(const Statement& statement) const {
     const auto shared = env_.plan.shared.offsets.find(statement.op);
     llvm::IRBuilder<>& b = env_.builder;
     if (shared != env_.plan.shared.offsets.end()) {
-      return b.CreateConstGEP1_64(b.getInt8Ty(), shared_, static_cast<uint64_t>(shared->second));
+      return b.CreateConstGEP1_64(b.getInt8Ty(), env_.shared,
+                                  static_cast<uint64_t>(shared->second));
     }
     const ir::Type& type = codegen::StoredType(env_.function, *statement.op);
     llvm::Type* element = codegen::MemoryType(b.getContext(), type.dtype);
@@ -78,7 +86,6 @@ class ThreadMemory : public codegen::MemoryEmitter {
   }
 
   Environment& env_;
-  llvm::GlobalVariable* const shared_;
 };
 
 class KernelEmitter {
@@ -112,7 +119,8 @@ void KernelEmitter::Emit() {
   builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", entry));
   AddLines(entry);
   ReadLaunch(entry);
-  ThreadMemory memory(env_, MakeShared());
+  env_.shared = MakeShared();
+  ThreadMemory memory(env_);
   codegen::BodyEmitter body(env_, memory);
   llvm::BasicBlock* end = env_.NewBlock("end");
   body.Emit(end);
@@ -136,7 +144,7 @@ llvm::Function* KernelEmitter::MakeEntry() {
     if (!param.is_tensor) continue;
     // A tensor that is written overlaps no other one. But where threads wait for each other, LLVM
     // must not think that nobody else writes it.
-    if (!param.is_written || plan_.waits.empty()) {
+    if (!param.is_written || !plan_.threads_meet) {
       entry->addParamAttr(static_cast<unsigned>(i), llvm::Attribute::NoAlias);
     }
   }
@@ -199,9 +207,9 @@ void KernelEmitter::ReadLaunch(llvm::Function* entry) {
 }
 
 llvm::GlobalVariable* KernelEmitter::MakeShared() {
-  if (plan_.shared.bytes == 0) return nullptr;
+  if (plan_.shared_bytes == 0) return nullptr;
   auto* type =
-      llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(plan_.shared.bytes));
+      llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(plan_.shared_bytes));
   auto* shared =
       new llvm::GlobalVariable(module_, type, /*isConstant=*/false,
                                llvm::GlobalValue::InternalLinkage, llvm::PoisonValue::get(type),

@@ -25,7 +25,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 3;
+constexpr int kCodeVersion = 4;
 
 // Of every chip here; more needs memory that is given at the launch.
 constexpr int64_t kStaticSharedBytes = 48 << 10;
@@ -66,9 +66,9 @@ absl::Status CheckLimits(const ir::Function& function, const Plan& plan, const C
     return absl::ResourceExhaustedError(absl::StrCat(function.threads, " threads in a block; ",
                                                      chip.name, " has at most ", kThreadsABlock));
   }
-  if (plan.shared.bytes > kStaticSharedBytes) {
+  if (plan.shared_bytes > kStaticSharedBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("tiles that threads exchange need ", plan.shared.bytes,
+        absl::StrCat("tiles that threads exchange need ", plan.shared_bytes,
                      " bytes of shared memory; a block has ", kStaticSharedBytes, " on ", chip.name,
                      ". Smaller tiles need less"));
   }
@@ -126,7 +126,7 @@ absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip)
     return absl::UnimplementedError(
         absl::StrCat("line ", unsupported->op->line, ": not supported yet: ", unsupported->what));
   }
-  ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function));
+  ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function, passes::PassesForThreads()));
   const Plan plan = PlanFor(staged);
   RETURN_IF_ERROR(CheckLimits(staged, plan, chip));
   absl::StatusOr<std::string> ptx = absl::InternalError("");
@@ -134,7 +134,7 @@ absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip)
                                       [&] { ptx = MakePtx(staged, plan, chip); }));
   if (!ptx.ok()) return ptx.status();
   return Artifact{*std::move(ptx), codegen::EntryName(function), function.threads,
-                  plan.shared.bytes};
+                  plan.shared_bytes};
 }
 
 std::string Fingerprint() { return absl::StrCat("nvptx code ", kCodeVersion); }

@@ -262,8 +262,7 @@ class Parser {
       case Opcode::kArgMinimum:
         return ReadReduction(op);
       case Opcode::kCumulativeSum:
-        RETURN_IF_ERROR(ReadOperand(op));
-        return ReadAttribute("axis", &op->axis);
+        return ReadScan(op);
       case Opcode::kPowInt:
         return ReadPower(op);
       case Opcode::kDot:
@@ -423,7 +422,18 @@ class Parser {
   absl::Status ReadReduction(Op* op) {
     RETURN_IF_ERROR(ReadOperand(op));
     RETURN_IF_ERROR(ReadAttribute("axis", &op->axis));
-    return ReadAttribute("lanes", &op->index);
+    RETURN_IF_ERROR(ReadAttribute("lanes", &op->index));
+    op->is_near = scanner_.TakeWord("near");
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadScan(Op* op) {
+    RETURN_IF_ERROR(ReadOperand(op));
+    RETURN_IF_ERROR(ReadAttribute("axis", &op->axis));
+    if (!scanner_.TakeWord("pieces")) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const int64_t elements, scanner_.Integer(1, kMaxTileElements));
+    op->index = static_cast<int32_t>(elements);
+    return absl::OkStatus();
   }
 
   // A word and its number.

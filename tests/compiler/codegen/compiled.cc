@@ -204,8 +204,10 @@ std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Functio
     const std::string name = absl::StrCat(threads, " threads");
     const auto emulated = Emulated::Make(function, threads);
     if (!emulated.ok()) return absl::StrCat(name, ": ", emulated.status().ToString());
+    const auto ordered = Interpret((*emulated)->ordered(), launch);
+    if (!ordered.ok()) return absl::StrCat(name, ": ", ordered.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {
-      text += Compare(function, name, (*emulated)->Run(launch, against), want, ulps);
+      text += Compare(function, name, (*emulated)->Run(launch, against), *ordered, ulps);
     }
   }
   return text;

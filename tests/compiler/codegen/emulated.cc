@@ -50,7 +50,8 @@ int RegisterOf(llvm::Intrinsic::ID id) {
 }
 
 // Turns the chip's instructions into accesses of `chip` and calls through it.
-void ReplaceIntrinsics(llvm::Module& module, llvm::GlobalVariable* chip, size_t wait_offset) {
+void ReplaceIntrinsics(llvm::Module& module, llvm::GlobalVariable* chip, size_t wait_offset,
+                       size_t exchange_offset) {
   std::vector<llvm::IntrinsicInst*> calls;
   for (llvm::Function& function : module) {
     for (llvm::BasicBlock& block : function) {
@@ -68,6 +69,13 @@ void ReplaceIntrinsics(llvm::Module& module, llvm::GlobalVariable* chip, size_t 
       llvm::Value* wait =
           b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getInt8Ty(), chip, wait_offset));
       b.CreateCall(llvm::FunctionType::get(b.getVoidTy(), false), wait);
+    } else if (call->getIntrinsicID() == llvm::Intrinsic::nvvm_shfl_sync_bfly_i32) {
+      llvm::Type* i32 = b.getInt32Ty();
+      llvm::Value* exchange =
+          b.CreateLoad(b.getPtrTy(), b.CreateConstGEP1_64(b.getInt8Ty(), chip, exchange_offset));
+      call->replaceAllUsesWith(b.CreateCall(llvm::FunctionType::get(i32, {i32, i32}, false),
+                                            exchange,
+                                            {call->getArgOperand(1), call->getArgOperand(2)}));
     } else {
       continue;
     }
@@ -93,9 +101,14 @@ void AddEntry(llvm::Module& module, llvm::Function* kernel) {
 
 // The threads of a block, each with a stack of its own, and whose turn it is.
 struct Block {
+  enum class State { kRuns, kExchanges, kWaits, kEnded };
   ucontext_t caller;
   std::vector<ucontext_t> threads;
-  std::vector<bool> has_ended;
+  std::vector<State> states;
+  // What each thread gives in its last exchange and in the one before, which some may not have read
+  // yet; how many it has done.
+  std::vector<int32_t> given[2];
+  std::vector<int64_t> exchanges;
   size_t current = 0;
   void (*entry)(const uint64_t*) = nullptr;
   const uint64_t* slots = nullptr;
@@ -104,15 +117,30 @@ Block* running = nullptr;  // makecontext and the code's barrier carry no argume
 
 void RunThread() {
   running->entry(running->slots);
-  running->has_ended[running->current] = true;
+  running->states[running->current] = Block::State::kEnded;
 }
 
-void Wait() { swapcontext(&running->threads[running->current], &running->caller); }
+void Stop(Block::State state) {
+  running->states[running->current] = state;
+  swapcontext(&running->threads[running->current], &running->caller);
+}
+
+void Wait() { Stop(Block::State::kWaits); }
+
+int32_t Exchange(int32_t value, int32_t distance) {
+  const size_t thread = running->current;
+  std::vector<int32_t>& given = running->given[running->exchanges[thread]++ % 2];
+  given[thread] = value;
+  Stop(Block::State::kExchanges);
+  return given[thread ^ static_cast<size_t>(distance)];
+}
 
 }  // namespace
 
-Emulated::Emulated(ir::Function function, void* library, Chip* chip, Entry entry)
+Emulated::Emulated(ir::Function function, ir::Function ordered, void* library, Chip* chip,
+                   Entry entry)
     : function_(std::move(function)),
+      ordered_(std::move(ordered)),
       library_(library),
       chip_(chip),
       entry_(entry),
@@ -124,7 +152,8 @@ absl::StatusOr<std::unique_ptr<Emulated>> Emulated::Make(ir::Function function, 
                                                          Barriers barriers) {
   RETURN_IF_ERROR(ir::Verify(function));
   function.threads = threads;
-  const ir::Function staged = passes::Stage(function);
+  const ir::Function staged = nvptx::Ordered(passes::StageInRegisters(function));
+  RETURN_IF_ERROR(ir::Verify(staged));
   nvptx::Plan plan = nvptx::PlanFor(staged);
   if (barriers == Barriers::kNone) plan.waits.clear();
   llvm::LLVMContext context;
@@ -138,7 +167,7 @@ absl::StatusOr<std::unique_ptr<Emulated>> Emulated::Make(ir::Function function, 
   auto* chip =
       new llvm::GlobalVariable(module, chip_type, false, llvm::GlobalValue::ExternalLinkage,
                                llvm::Constant::getNullValue(chip_type), kChipSymbol);
-  ReplaceIntrinsics(module, chip, offsetof(Chip, wait));
+  ReplaceIntrinsics(module, chip, offsetof(Chip, wait), offsetof(Chip, exchange));
   AddEntry(module, module.getFunction(codegen::EntryName(staged)));
   ASSIGN_OR_RETURN(const std::string object, host::MakeObject(module, *machine));
   ASSIGN_OR_RETURN(const std::string shared_object, host::LinkSharedObject(object));
@@ -150,7 +179,7 @@ absl::StatusOr<std::unique_ptr<Emulated>> Emulated::Make(ir::Function function, 
   unlink(path.c_str());
   if (library == nullptr) return absl::InternalError(absl::StrCat("dlopen: ", dlerror()));
   return std::unique_ptr<Emulated>(
-      new Emulated(function, library, static_cast<Chip*>(dlsym(library, kChipSymbol)),
+      new Emulated(function, staged, library, static_cast<Chip*>(dlsym(library, kChipSymbol)),
                    reinterpret_cast<Entry>(dlsym(library, kEntrySymbol))));
 }
 
@@ -192,11 +221,14 @@ absl::Status Emulated::RunBlock(const uint64_t* slots, bool is_falling) const {
   const auto count = static_cast<size_t>(function_.threads);
   Block block;
   block.threads.resize(count);
-  block.has_ended.resize(count);
+  block.states.resize(count);
+  for (std::vector<int32_t>& given : block.given) given.resize(count);
+  block.exchanges.resize(count);
   block.entry = entry_;
   block.slots = slots;
   running = &block;
   chip_->wait = Wait;
+  chip_->exchange = Exchange;
   for (size_t i = 0; i < count; ++i) {
     ucontext_t& thread = block.threads[i];
     getcontext(&thread);
@@ -205,13 +237,25 @@ absl::Status Emulated::RunBlock(const uint64_t* slots, bool is_falling) const {
     thread.uc_link = &block.caller;
     makecontext(&thread, RunThread, 0);
   }
-  for (size_t ended = 0; ended < count;) {
-    for (size_t i = 0; i < count; ++i) {
-      block.current = is_falling ? count - 1 - i : i;
-      chip_->registers[0] = static_cast<int32_t>(block.current);
-      swapcontext(&block.caller, &block.threads[block.current]);
+  constexpr size_t kWarp = 32;
+  for (bool has_ended = false; !has_ended;) {
+    for (size_t first = 0; first < count; first += kWarp) {
+      const size_t warp = is_falling ? count - kWarp - first : first;
+      const auto begin = block.states.begin() + static_cast<ptrdiff_t>(warp);
+      do {
+        for (size_t i = 0; i < kWarp; ++i) {
+          block.current = warp + (is_falling ? kWarp - 1 - i : i);
+          chip_->registers[0] = static_cast<int32_t>(block.current);
+          swapcontext(&block.caller, &block.threads[block.current]);
+        }
+        if (std::count(begin, begin + kWarp, *begin) != kWarp) {
+          return absl::InternalError("threads of a warp part where they exchange or wait");
+        }
+      } while (*begin == Block::State::kExchanges);
     }
-    ended = static_cast<size_t>(std::count(block.has_ended.begin(), block.has_ended.end(), true));
+    const auto ended = static_cast<size_t>(
+        std::count(block.states.begin(), block.states.end(), Block::State::kEnded));
+    has_ended = ended == count;
     if (ended > 0 && ended < count) {
       return absl::InternalError(
           absl::StrCat(ended, " of ", count, " threads ended where the others wait"));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the code that the GPU back end makes on this machine's CPU: the same LLVM IR, made into
-// x86 code in which the chip's special registers and barriers are this class's. The threads of a
-// block run one after the other from barrier to barrier, once in rising and once in falling order,
-// so that a barrier too few shows. For tests; one thread.
+// x86 code in which the chip's special registers, barriers and exchanges within a warp are this
+// class's. The warps of a block run one after the other from barrier to barrier, the threads of a
+// warp from exchange to exchange, once in rising and once in falling order, so that a barrier too
+// few shows. For tests; one thread.
 #ifndef PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
 #define PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
 
@@ -28,6 +29,9 @@ class Emulated {
   Emulated(const Emulated&) = delete;
   Emulated& operator=(const Emulated&) = delete;
 
+  // What Run does, for the interpreter: with the order of reductions that the code has.
+  const ir::Function& ordered() const { return ordered_; }
+
   // The arguments after the launch. Internal: bytes beside a tensor have changed, some threads
   // ended where others wait, or the two orders gave different results.
   absl::StatusOr<std::vector<Argument>> Run(const Launch& launch, Against against) const;
@@ -40,13 +44,15 @@ class Emulated {
   struct Chip {
     int32_t registers[7];  // tid.x, ctaid.x, .y, .z, nctaid.x, .y, .z
     void (*wait)();
+    int32_t (*exchange)(int32_t value, int32_t distance);
   };
   using Entry = void (*)(const uint64_t* slots);
-  Emulated(ir::Function function, void* library, Chip* chip, Entry entry);
+  Emulated(ir::Function function, ir::Function ordered, void* library, Chip* chip, Entry entry);
 
   absl::Status RunBlock(const uint64_t* slots, bool is_falling) const;
 
   const ir::Function function_;
+  const ir::Function ordered_;
   void* const library_;
   Chip* const chip_;
   const Entry entry_;

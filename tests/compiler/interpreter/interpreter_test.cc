@@ -332,5 +332,39 @@ TEST(Interpreter, AnIllFormedFunctionIsAnError) {
             absl::StatusCode::kInternal);
 }
 
+// Partials of these meet to other sums, near ones first and far ones first.
+TEST(InterpreterTest, PartialsMeetInTheOrderThatIsSaid) {
+  const std::vector<double> xs = {1e8, 1, -1e8, 1, 0.5, 0};
+  const auto sum = [&](int32_t partials, bool is_near) {
+    Kernel k;
+    k.b.Store(k.out, {ElementAt(k.b.Int(0))},
+              k.b.Reduce(Opcode::kSumOver, k.b.Load(k.x, {SliceAt(k.b.Int(0), 6)}), 0, partials));
+    ir::Function function = k.b.Finish();
+    for (ir::Op& op : function.body) op.is_near = is_near && op.opcode == Opcode::kSumOver;
+    const auto result = Interpret(function, {.arguments = {Floats({6}, xs), Floats({1}, {0})}});
+    return Values((*result)[1])[0];
+  };
+  EXPECT_EQ(sum(4, false), 2);   // ((1e8 + .5) - 1e8) + (1 + 1)
+  EXPECT_EQ(sum(4, true), 0);    // ((1e8 + .5) + 1) + (-1e8 + 1)
+  EXPECT_EQ(sum(3, true), 0);   // ((1e8 + 1) + (1 + .5)) + (-1e8 + 0)
+}
+
+TEST(InterpreterTest, AScanInPiecesAddsTheirSums) {
+  Kernel k;
+  ir::Builder& b = k.b;
+  b.Store(k.out, {SliceAt(b.Int(0), 5)}, b.CumulativeSum(b.Load(k.x, {SliceAt(b.Int(0), 5)}), 0));
+  ir::Function function = b.Finish();
+  const auto scan = [&](int32_t piece) {
+    for (ir::Op& op : function.body) {
+      if (op.opcode == Opcode::kCumulativeSum) op.index = piece;
+    }
+    const Launch launch{
+        .arguments = {Floats({5}, {1e8, 1, 3, 3, 1}), Floats({5}, {0, 0, 0, 0, 0})}};
+    return Values((*Interpret(function, launch))[1]);
+  };
+  EXPECT_EQ(scan(0), (std::vector<double>{1e8, 1e8, 1e8, 1e8, 1e8}));
+  EXPECT_EQ(scan(2), (std::vector<double>{1e8, 1e8, 1e8, 100000008, 100000008}));
+}
+
 }  // namespace
 }  // namespace phobos::compiler::interpreter

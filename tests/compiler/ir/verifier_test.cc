@@ -208,9 +208,15 @@ const Case kReductions[] = {
      [](Function& f) {
        Insert(f, Reduction(f, {DType::kI64, {}}, 0, 3));
      }},
-    {"has a number of partials that is no power of two",
+    {"has no partials",
      [](Function& f) {
        Insert(f, Reduction(f, {DType::kI64, {}}, 0, 0));
+     }},
+    {"has no partials",
+     [](Function& f) {
+       Op op = Reduction(f, {DType::kI64, {}}, 0, 0);
+       op.is_near = true;
+       Insert(f, op);
      }},
     {"has a wrong result type",
      [](Function& f) {
@@ -245,6 +251,12 @@ const Case kScans[] = {
      [](Function& f) {
        Op op = Arrangement(f, Opcode::kCumulativeSum, {DType::kBool, {4}});
        op.operands = {At(f, Opcode::kIsNan).result};
+       Insert(f, op);
+     }},
+    {"has pieces of fewer than no elements",
+     [](Function& f) {
+       Op op = Arrangement(f, Opcode::kCumulativeSum, {DType::kI64, {4}});
+       op.index = -1;
        Insert(f, op);
      }},
 };

@@ -161,6 +161,17 @@ TEST_F(StageTest, AReductionIsHeldIfItGivesATile) {
   EXPECT_EQ(Count(text, " = stage "), 2) << text;  // what is reshaped, and the rows
 }
 
+TEST_F(StageTest, InRegistersALoadThatIsReducedAndUsedIsHeld) {
+  const ValueId loaded = LoadAt(x, base);
+  const ValueId all = b.Reduce(Opcode::kSumOver, loaded, 0, 32);
+  Store(Sum(loaded, b.Broadcast(all, {64})));
+  ir::Function function = b.Finish();
+  EXPECT_EQ(Count(ir::Print(Stage(function)), " = stage "), 0);
+  EXPECT_EQ(Count(ir::Print(StageInRegisters(function)), " = stage "), 1);
+  function.threads = 0;  // a thread would hold too much
+  EXPECT_EQ(Count(ir::Print(StageInRegisters(function)), " = stage "), 0);
+}
+
 TEST_F(StageTest, WhatAScalarIsReducedFromIsComputedBeforeLaterStores) {
   const ValueId all = b.Reduce(Opcode::kSumOver, LoadAt(out, base), 0, 32);
   Store(LoadAt(x, base));

@@ -6,14 +6,18 @@
 #include <vector>
 
 #include "compiler/codegen/arithmetic.h"
-#include "compiler/codegen/host/reduction/combination.h"
 #include "compiler/codegen/host/tile/evaluator.h"
 #include "compiler/codegen/host/tile/held.h"
+#include "compiler/codegen/kernel/combination.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 
 namespace phobos::compiler::host {
 namespace {
+
+using codegen::Combination;
+using codegen::Partial;
+using codegen::Partials;
 
 // Chunks of a row of results that are reduced side by side.
 constexpr int64_t kChunksSideBySide = 2;

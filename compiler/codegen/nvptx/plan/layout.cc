@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/nvptx/plan/layout.h"
 
+#include <algorithm>
+
 #include "compiler/ir/shape.h"
 
 namespace phobos::compiler::nvptx {
@@ -11,9 +13,10 @@ constexpr int64_t kVectorBytes = 16;
 }  // namespace
 
 Layout LayoutOf(const std::vector<int64_t>& shape, int64_t threads, int64_t widest_bytes,
-                bool spread) {
+                bool spread, int64_t most) {
   const std::vector<int64_t> sides = ir::LongSides(shape);
-  Layout layout{.elements = 1, .threads = threads, .vector = kVectorBytes / widest_bytes};
+  Layout layout{
+      .elements = 1, .threads = threads, .vector = std::min(kVectorBytes / widest_bytes, most)};
   for (int64_t side : sides) layout.elements *= side;
   const int64_t row = sides.empty() ? 1 : sides.back();
   while (row % layout.vector != 0) layout.vector /= 2;

@@ -27,11 +27,11 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// The widest layout in which a vector of elements of `widest_bytes` is at most 16 bytes. Where
-// there are fewer elements than such vectors times threads, `spread` asks for narrower ones, so
-// that more threads work.
+// The widest layout in which a vector of elements of `widest_bytes` is at most 16 bytes, and no
+// more than `most` elements. Where there are fewer elements than such vectors times threads,
+// `spread` asks for narrower ones, so that more threads work.
 Layout LayoutOf(const std::vector<int64_t>& shape, int64_t threads, int64_t widest_bytes,
-                bool spread);
+                bool spread, int64_t most = 16);
 
 }  // namespace phobos::compiler::nvptx
 

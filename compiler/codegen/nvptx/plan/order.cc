@@ -58,7 +58,7 @@ void CollectInside(const Op& op, Loop* loop) {
 
 class Flow {
  public:
-  Flow(const ir::Function& function, const std::function<std::vector<Touch>(const Op&)>& touches)
+  Flow(const ir::Function& function, const std::function<Touches(const Op&)>& touches)
       : function_(function), touches_of_(touches), definitions_(ir::DefinitionsOf(function)) {}
 
   Order Run() {
@@ -73,21 +73,21 @@ class Flow {
   State RunFor(const Op& op, const State& before);
   State RunWhile(const Op& op, const State& before);
   void RunStatement(const Op& op, State* state);
-  const std::vector<Touch>& TouchesOf(const Op& op);
+  const Touches& TouchesOf(const Op& op);
   static bool Meet(const Touch& earlier, const Touch& touch);
   bool AreOneThreads(const Pending& before, const Touch& touch) const;
   State Aged(const State& state, const Loop& loop) const;
   bool Varies(ValueId value, const Loop& loop) const;
 
   const ir::Function& function_;
-  const std::function<std::vector<Touch>(const Op&)>& touches_of_;
+  const std::function<Touches(const Op&)>& touches_of_;
   const std::vector<const Op*> definitions_;
-  std::map<const Op*, std::vector<Touch>> touches_;
+  std::map<const Op*, Touches> touches_;
   std::vector<Loop*> loops_;  // innermost last
   Order order_;
 };
 
-const std::vector<Touch>& Flow::TouchesOf(const Op& op) {
+const Touches& Flow::TouchesOf(const Op& op) {
   const auto [found, is_new] = touches_.try_emplace(&op);
   if (is_new) found->second = touches_of_(op);
   return found->second;
@@ -159,12 +159,12 @@ State Flow::RunWhile(const Op& op, const State& before) {
 }
 
 void Flow::RunStatement(const Op& op, State* state) {
-  const std::vector<Touch>& touches = TouchesOf(op);
-  if (touches.empty()) return;
+  const Touches& touches = TouchesOf(op);
+  if (touches.before.empty() && touches.behind.empty()) return;
   bool waits = order_.waits.count(&op) > 0;
   std::set<const Op*> relied_on;
   for (const Pending& pending : state->pending) {
-    for (const Touch& touch : touches) {
+    for (const Touch& touch : touches.before) {
       if (!Meet(*pending.touch, touch)) continue;
       if (AreOneThreads(pending, touch)) {
         relied_on.insert(pending.statement);
@@ -180,7 +180,9 @@ void Flow::RunStatement(const Op& op, State* state) {
     order_.keeps_layout.merge(relied_on);
     order_.keeps_layout.insert(&op);
   }
-  for (const Touch& touch : touches) state->pending.insert({&op, &touch, false});
+  for (const Touch& touch : touches.before) state->pending.insert({&op, &touch, false});
+  if (touches.meets) state->pending.clear();
+  for (const Touch& touch : touches.behind) state->pending.insert({&op, &touch, false});
 }
 
 // Whether one place may be touched by both, and written by one.
@@ -232,8 +234,7 @@ bool Flow::Varies(ValueId value, const Loop& loop) const {
 
 }  // namespace
 
-Order OrderOf(const ir::Function& function,
-              const std::function<std::vector<Touch>(const Op&)>& touches) {
+Order OrderOf(const ir::Function& function, const std::function<Touches(const Op&)>& touches) {
   return Flow(function, touches).Run();
 }
 

@@ -32,6 +32,13 @@ struct Touch {
   int64_t end = 0;
 };
 
+// What a statement touches, in its order.
+struct Touches {
+  std::vector<Touch> before;  // until the threads meet inside it, if they do
+  bool meets = false;
+  std::vector<Touch> behind;  // from there on
+};
+
 struct Order {
   std::set<const ir::Op*> waits;  // the threads meet before these
   // Statements that another one relies on: whichever way they are done, element i is touched by the
@@ -39,10 +46,9 @@ struct Order {
   std::set<const ir::Op*> keeps_layout;
 };
 
-// `touches` gives what a statement (a kStore, kStage, kDeclareVar, kWriteVar or scalar kLoad)
-// touches.
-Order OrderOf(const ir::Function& function,
-              const std::function<std::vector<Touch>(const ir::Op&)>& touches);
+// `touches` gives what a statement (a kStore, kStage, kDeclareVar, kWriteVar, scalar kLoad or
+// scalar reduction) touches.
+Order OrderOf(const ir::Function& function, const std::function<Touches(const ir::Op&)>& touches);
 
 }  // namespace phobos::compiler::nvptx
 

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "compiler/codegen/nvptx/plan/order.h"
+#include "compiler/codegen/nvptx/plan/powers.h"
 #include "compiler/ir/equality.h"
 #include "compiler/ir/shape.h"
 #include "compiler/passes/cost.h"
+#include "compiler/passes/stage.h"
 
 namespace phobos::compiler::nvptx {
 namespace {
@@ -16,11 +18,13 @@ using ir::Op;
 using ir::Opcode;
 using ir::ValueId;
 
-constexpr int64_t kSharedAlignment = 16;
 // Statements from this price on rather use more threads than wider vectors.
 constexpr int kSpreadCost = 16;
-// Elements a thread holds of one tile in registers; a larger one is in its local memory.
-constexpr int64_t kRegisterElements = 64;
+// Statements exchange partials in turn in so many bytes of shared memory; one that needs more has
+// more.
+constexpr int64_t kExchangeBytes = 4 << 10;
+// A partial of an argmax has its place beside it.
+constexpr int64_t kPlaceBytes = 4;
 
 bool IsGather(const Op& access) {
   return std::any_of(access.subscripts.begin(), access.subscripts.end(),
@@ -34,10 +38,18 @@ bool IsContiguous(const Op& access) {
          access.type.shape.back() > 1;
 }
 
+bool IsScan(const Statement& statement) {
+  return statement.whole != nullptr && statement.whole->opcode == Opcode::kCumulativeSum;
+}
+
+bool MeetsInside(const Statement& statement) {
+  return IsScan(statement) || statement.exchange_bytes > 0;
+}
+
 class Planner {
  public:
   explicit Planner(const ir::Function& function)
-      : function_(function), definitions_(ir::DefinitionsOf(function)) {}
+      : function_(function), definitions_(ir::DefinitionsOf(function)), powers_(function) {}
 
   Plan Make();
 
@@ -45,23 +57,29 @@ class Planner {
   using Visited = std::set<ValueId>;
 
   void CollectBlock(const ir::Block& block);
+  void AddStatement(const Op& op);
   void Collect(ValueId value, Statement* statement, Visited* visited) const;
   void CollectOperands(const Op& op, Statement* statement, Visited* visited) const;
-  const ir::Type& TypeOf(const Statement& statement) const {
-    return codegen::StoredType(function_, *statement.op);
-  }
+  bool Moves(const Op& op) const;
   void ChooseLayouts();
+  int64_t PromisedVector(const Op& access);
+  void DealWholes();
   void FindShared();
   bool IsShared(const Op& held) const;
+  bool IsOwned(const Statement& statement, const HeldRead& held) const;
+  void PlaceShared();
   void ChooseUnroll(Statement* statement) const;
-  std::vector<Touch> TouchesOf(const Op& op) const;
+  Touches TouchesOf(const Op& op) const;
   void AddTensor(const Statement& statement, const Op& access, std::vector<Touch>* touches) const;
-  void AddHeld(const Statement& statement, const Op& held, bool is_write,
+  void AddHeld(const Statement& statement, const Op& held, bool is_write, bool is_owned,
                std::vector<Touch>* touches) const;
+  void AddExchange(const Statement& statement, bool is_write, std::vector<Touch>* touches) const;
 
   const ir::Function& function_;
   const std::vector<const Op*> definitions_;
+  Powers powers_;
   std::map<int32_t, const Op*> declarations_;  // by VarId: the kDeclareVar
+  std::vector<Statement*> statements_;         // in the order of the text
   std::set<const Op*> shared_;                 // kStages and kDeclareVars
   Plan plan_;
 };
@@ -69,18 +87,16 @@ class Planner {
 Plan Planner::Make() {
   CollectBlock(function_.body);
   ChooseLayouts();
+  DealWholes();
   FindShared();
-  plan_.shared = codegen::PlaceHeldTiles(function_, [this](const Op& op) -> int64_t {
-    if (shared_.count(&op) == 0) return 0;
-    const ir::Type& type = codegen::StoredType(function_, op);
-    const int64_t bytes = type.elements() * ir::ByteSize(type.dtype);
-    return (bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
-  });
+  PlaceShared();
   Order order = OrderOf(function_, [this](const Op& op) { return TouchesOf(op); });
   plan_.waits = std::move(order.waits);
-  for (auto& [op, statement] : plan_.statements) {
-    statement.keeps_layout |= order.keeps_layout.count(op) > 0;
-    ChooseUnroll(&statement);
+  plan_.threads_meet = !plan_.waits.empty();
+  for (Statement* statement : statements_) {
+    statement->keeps_layout |= order.keeps_layout.count(statement->op) > 0;
+    ChooseUnroll(statement);
+    plan_.threads_meet |= MeetsInside(*statement);
   }
   return std::move(plan_);
 }
@@ -91,20 +107,31 @@ void Planner::CollectBlock(const ir::Block& block) {
       case Opcode::kStore:
       case Opcode::kStage:
       case Opcode::kDeclareVar:
-      case Opcode::kWriteVar: {
-        if (codegen::StoredType(function_, op).is_scalar()) break;
-        if (op.opcode == Opcode::kDeclareVar) declarations_[op.index] = &op;
-        Statement& statement = plan_.statements[&op];
-        statement.op = &op;
-        Visited visited;
-        CollectOperands(op, &statement, &visited);
+      case Opcode::kWriteVar:
+        if (!codegen::StoredType(function_, op).is_scalar()) AddStatement(op);
         break;
-      }
       default:
+        if (ir::IsReduction(op.opcode) && op.type.is_scalar()) AddStatement(op);
         break;
     }
     for (const ir::Block& region : op.regions) CollectBlock(region);
   }
+}
+
+void Planner::AddStatement(const Op& op) {
+  if (op.opcode == Opcode::kDeclareVar) declarations_[op.index] = &op;
+  Statement& statement = plan_.statements[&op];
+  statements_.push_back(&statement);
+  statement.op = &op;
+  if (ir::IsReduction(op.opcode)) statement.whole = &op;
+  if (op.opcode == Opcode::kStage) {
+    const Op& operand = *definitions_[op.operands[0]];
+    if (ir::IsWholeTile(operand.opcode)) statement.whole = &operand;
+  }
+  statement.type = statement.whole != nullptr ? definitions_[statement.whole->operands[0]]->type
+                                              : codegen::StoredType(function_, op);
+  Visited visited;
+  CollectOperands(statement.whole != nullptr ? *statement.whole : op, &statement, &visited);
 }
 
 void Planner::CollectOperands(const Op& op, Statement* statement, Visited* visited) const {
@@ -124,44 +151,107 @@ void Planner::Collect(ValueId value, Statement* statement, Visited* visited) con
   statement->cost += passes::Cost(op);
   if (op.opcode == Opcode::kLoad) statement->loads.push_back(&op);
   if (op.opcode == Opcode::kStage || op.opcode == Opcode::kReadVar) {
-    statement->held.push_back(&op);
-    return;
+    statement->held.push_back({&op, false});
+  } else if (Moves(op)) {
+    statement->held.push_back({definitions_[op.operands[0]], true});
+  } else {
+    CollectOperands(op, statement, visited);
   }
-  CollectOperands(op, statement, visited);
+}
+
+bool Planner::Moves(const Op& op) const {
+  return op.opcode == Opcode::kReshape &&
+         ir::LongSides(definitions_[op.operands[0]]->type.shape) != ir::LongSides(op.type.shape);
 }
 
 // Statements over tiles of the same long sides have the same layout, so that what one leaves with a
-// thread the next one finds there.
+// thread the next one finds there. Where one does, all are done by the layout, aligned or not: so
+// vectors are no wider than what is promised about the distance of rows.
 void Planner::ChooseLayouts() {
   struct Needs {
     int64_t widest_bytes = 0;
+    int64_t vector = 16;
     int cost = 0;
+    bool is_kept = false;
   };
   std::map<std::vector<int64_t>, Needs> needs;
-  for (const auto& [op, statement] : plan_.statements) {
-    Needs& need = needs[ir::LongSides(TypeOf(statement).shape)];
-    need.cost = std::max(need.cost, statement.cost);
-    auto widen = [&need](const Op& access) {
+  for (const Statement* statement : statements_) {
+    Needs& need = needs[ir::LongSides(statement->type.shape)];
+    need.cost = std::max(need.cost, statement->cost);
+    need.is_kept |=
+        ir::IsReduction(statement->op->opcode) || statement->op->opcode == Opcode::kStage;
+    auto widen = [&](const Op& access) {
       if (!IsContiguous(access)) return;
       need.widest_bytes = std::max<int64_t>(need.widest_bytes, ir::ByteSize(access.type.dtype));
+      need.vector = std::min(need.vector, PromisedVector(access));
     };
-    for (const Op* load : statement.loads) widen(*load);
-    if (op->opcode == Opcode::kStore) widen(*op);
+    for (const Op* load : statement->loads) widen(*load);
+    if (statement->op->opcode == Opcode::kStore) widen(*statement->op);
   }
-  for (auto& [op, statement] : plan_.statements) {
-    const std::vector<int64_t>& shape = TypeOf(statement).shape;
-    const Needs& need = needs[ir::LongSides(shape)];
+  for (Statement* statement : statements_) {
+    const Needs& need = needs[ir::LongSides(statement->type.shape)];
     const int64_t widest = need.widest_bytes > 0 ? need.widest_bytes : 16;  // 16: no vectors
-    statement.layout = LayoutOf(shape, function_.threads, widest, need.cost >= kSpreadCost);
+    statement->layout = LayoutOf(statement->type.shape, function_.threads, widest,
+                                 need.cost >= kSpreadCost, need.is_kept ? need.vector : 16);
   }
 }
 
-// A held tile stays with its threads where each reader has one element for each of its elements.
+// Elements that divide the place of each row's first one in its tensor, the tensor's address aside.
+int64_t Planner::PromisedVector(const Op& access) {
+  const ir::Param& param = function_.params[access.index];
+  int power = 4;
+  int stride = 0;
+  for (size_t d = access.subscripts.size(); d-- > 0;) {
+    const ir::Subscript& subscript = access.subscripts[d];
+    const bool is_gather = subscript.kind == ir::Subscript::Kind::kGather;
+    const bool is_last = d + 1 == access.subscripts.size();
+    if (!is_last && (is_gather || subscript.length > 1)) power = std::min(power, stride);
+    if (!is_gather) power = std::min(power, stride + powers_.In(subscript.position));
+    stride += powers_.In(param.dims[d]);
+  }
+  return int64_t{1} << power;
+}
+
+void Planner::DealWholes() {
+  for (Statement* statement : statements_) {
+    if (statement->whole == nullptr) continue;
+    const Op& whole = *statement->whole;
+    const std::vector<int64_t>& shape = statement->type.shape;
+    const int64_t bytes = ir::ByteSize(statement->type.dtype);
+    if (whole.opcode == Opcode::kCumulativeSum) {
+      statement->scan = DealScan(shape, whole.axis, function_.threads);
+      if (statement->scan.pieces == 1) continue;
+      statement->exchange_bytes =
+          SharedAligned(statement->scan.pieces * statement->scan.sides.results() * bytes);
+    } else if (ir::IsReduction(whole.opcode)) {
+      const bool has_place =
+          whole.opcode == Opcode::kArgMaximum || whole.opcode == Opcode::kArgMinimum;
+      const int64_t places = has_place ? kPlaceBytes : 0;
+      statement->reduction = DealReduction(shape, whole.axis, statement->layout, bytes + places);
+      const int64_t left = statement->reduction.left();
+      if (left == 1) continue;
+      const int64_t partials = left * statement->reduction.sides.results();
+      statement->exchange_bytes =
+          SharedAligned(partials * bytes) + SharedAligned(partials * places);
+    }
+  }
+}
+
+// Whether each thread finds what it reads of a held tile at the place where it made it.
+bool Planner::IsOwned(const Statement& statement, const HeldRead& held) const {
+  return !held.is_moved && !statement.reduction.is_apart &&
+         held.op->type.elements() == statement.type.elements();
+}
+
 void Planner::FindShared() {
-  for (const auto& [op, statement] : plan_.statements) {
-    for (const Op* held : statement.held) {
-      if (held->type.elements() == TypeOf(statement).elements()) continue;
-      shared_.insert(held->opcode == Opcode::kStage ? held : declarations_.at(held->index));
+  for (const Statement* statement : statements_) {
+    if (statement->whole != nullptr && statement->op->opcode == Opcode::kStage) {
+      shared_.insert(statement->op);
+    }
+    for (const HeldRead& held : statement->held) {
+      if (IsOwned(*statement, held)) continue;
+      shared_.insert(held.op->opcode == Opcode::kStage ? held.op
+                                                       : declarations_.at(held.op->index));
     }
   }
 }
@@ -171,40 +261,73 @@ bool Planner::IsShared(const Op& held) const {
   return shared_.count(held.opcode == Opcode::kStage ? &held : declarations_.at(held.index)) > 0;
 }
 
+void Planner::PlaceShared() {
+  plan_.shared = codegen::PlaceHeldTiles(function_, [this](const Op& op) -> int64_t {
+    if (shared_.count(&op) == 0) return 0;
+    const ir::Type& type = codegen::StoredType(function_, op);
+    return SharedAligned(type.elements() * ir::ByteSize(type.dtype));
+  });
+  int64_t next = 0;
+  int64_t most = 0;
+  for (Statement* statement : statements_) {
+    if (statement->exchange_bytes == 0) continue;
+    if (next + statement->exchange_bytes > kExchangeBytes) next = 0;
+    statement->exchange = plan_.shared.bytes + next;
+    next += statement->exchange_bytes;
+    most = std::max(most, next);
+  }
+  plan_.shared_bytes = plan_.shared.bytes + most;
+}
+
 void Planner::ChooseUnroll(Statement* statement) const {
   const Layout& layout = statement->layout;
   const int64_t elements = statement->cost <= 8 ? 16 : 8;
   const int64_t most = statement->cost <= 16 ? 4 : statement->cost <= 32 ? 2 : 1;
   statement->batch = std::clamp<int64_t>(elements / layout.vector, 1, most);
   statement->unroll = std::min(statement->batch, layout.turns());
-  bool is_with_threads = statement->op->opcode != Opcode::kStore && !IsShared(*statement->op);
-  for (const Op* held : statement->held) is_with_threads |= !IsShared(*held);
+  const bool is_reduction =
+      statement->whole != nullptr && ir::IsReduction(statement->whole->opcode);
+  bool is_with_threads =
+      statement->op->opcode != Opcode::kStore && !is_reduction && !IsShared(*statement->op);
+  for (const HeldRead& held : statement->held) is_with_threads |= !IsShared(*held.op);
+  statement->keeps_layout |= is_reduction;
   if (!is_with_threads) return;
   statement->keeps_layout = true;
   // A register has no index.
-  if (layout.thread_elements() <= kRegisterElements) statement->unroll = layout.turns();
+  if (layout.thread_elements() <= passes::kRegisterElements) statement->unroll = layout.turns();
 }
 
-std::vector<Touch> Planner::TouchesOf(const Op& op) const {
-  std::vector<Touch> touches;
+Touches Planner::TouchesOf(const Op& op) const {
+  Touches touches;
   const auto found = plan_.statements.find(&op);
   if (found == plan_.statements.end()) {
     const bool is_scalar_store = op.opcode == Opcode::kStore;
     if (is_scalar_store || (op.opcode == Opcode::kLoad && op.type.is_scalar())) {
-      touches.push_back({.is_write = is_scalar_store,
-                         .by = is_scalar_store ? Touch::By::kFirst : Touch::By::kEvery,
-                         .access = &op});
+      touches.before.push_back({.is_write = is_scalar_store,
+                                .by = is_scalar_store ? Touch::By::kFirst : Touch::By::kEvery,
+                                .access = &op});
     }
     return touches;
   }
   const Statement& statement = found->second;
-  for (const Op* load : statement.loads) AddTensor(statement, *load, &touches);
-  for (const Op* held : statement.held) AddHeld(statement, *held, /*is_write=*/false, &touches);
-  if (op.opcode == Opcode::kStore) {
-    AddTensor(statement, op, &touches);
-  } else {
-    AddHeld(statement, op, /*is_write=*/true, &touches);
+  for (const Op* load : statement.loads) AddTensor(statement, *load, &touches.before);
+  for (const HeldRead& held : statement.held) {
+    AddHeld(statement, *held.op, /*is_write=*/false, IsOwned(statement, held), &touches.before);
   }
+  if (op.opcode == Opcode::kStore) {
+    AddTensor(statement, op, &touches.before);
+    return touches;
+  }
+  const bool is_scan = IsScan(statement);
+  touches.meets = MeetsInside(statement);
+  AddExchange(statement, /*is_write=*/true, &touches.before);
+  AddExchange(statement, /*is_write=*/false, &touches.behind);
+  if (op.type.is_scalar() && statement.whole == &op) return touches;
+  const bool is_owned = statement.whole == nullptr;
+  if (is_scan || !touches.meets) {
+    AddHeld(statement, op, /*is_write=*/true, is_owned, &touches.before);
+  }
+  if (touches.meets) AddHeld(statement, op, /*is_write=*/true, is_owned, &touches.behind);
   return touches;
 }
 
@@ -212,31 +335,71 @@ void Planner::AddTensor(const Statement& statement, const Op& access,
                         std::vector<Touch>* touches) const {
   const ir::Param& param = function_.params[access.index];
   if (!param.is_written) return;
-  const ir::Type& type = TypeOf(statement);
-  const bool is_owned = !IsGather(access) && access.type.elements() == type.elements();
+  const bool is_owned = !IsGather(access) && !statement.reduction.is_apart &&
+                        access.type.elements() == statement.type.elements();
   touches->push_back({.is_write = access.opcode == Opcode::kStore,
                       .by = is_owned ? Touch::By::kOwner : Touch::By::kAny,
-                      .sides = ir::LongSides(type.shape),
+                      .sides = ir::LongSides(statement.type.shape),
                       .access = &access});
 }
 
-void Planner::AddHeld(const Statement& statement, const Op& held, bool is_write,
+void Planner::AddHeld(const Statement& statement, const Op& held, bool is_write, bool is_owned,
                       std::vector<Touch>* touches) const {
   if (!IsShared(held)) return;
   const Op* place = held.opcode == Opcode::kStage ? &held : declarations_.at(held.index);
-  const ir::Type& type = TypeOf(statement);
-  const ir::Type& held_type = is_write ? type : held.type;
+  const ir::Type& type = is_write ? codegen::StoredType(function_, held) : held.type;
   const int64_t first = plan_.shared.offsets.at(place);
-  touches->push_back(
-      {.is_write = is_write,
-       .by = held_type.elements() == type.elements() ? Touch::By::kOwner : Touch::By::kAny,
-       .sides = ir::LongSides(type.shape),
-       .first = first,
-       .end = first + held_type.elements() * ir::ByteSize(held_type.dtype)});
+  touches->push_back({.is_write = is_write,
+                      .by = is_owned ? Touch::By::kOwner : Touch::By::kAny,
+                      .sides = ir::LongSides(statement.type.shape),
+                      .first = first,
+                      .end = first + type.elements() * ir::ByteSize(type.dtype)});
+}
+
+void Planner::AddExchange(const Statement& statement, bool is_write,
+                          std::vector<Touch>* touches) const {
+  if (statement.exchange_bytes == 0) return;
+  touches->push_back({.is_write = is_write,
+                      .by = Touch::By::kAny,
+                      .first = statement.exchange,
+                      .end = statement.exchange + statement.exchange_bytes});
+}
+
+void SetOrders(const std::map<const Op*, const Statement*>& by_whole, const ir::Block& planned,
+               ir::Block* block) {
+  for (size_t i = 0; i < planned.size(); ++i) {
+    if (const auto found = by_whole.find(&planned[i]); found != by_whole.end()) {
+      Op& op = (*block)[i];
+      op.is_near = ir::IsReduction(op.opcode);
+      if (op.is_near) op.index = static_cast<int32_t>(found->second->reduction.order);
+      if (op.opcode == Opcode::kCumulativeSum) {
+        op.index = static_cast<int32_t>(found->second->scan.order());
+      }
+    }
+    for (size_t r = 0; r < planned[i].regions.size(); ++r) {
+      SetOrders(by_whole, planned[i].regions[r], &(*block)[i].regions[r]);
+    }
+  }
 }
 
 }  // namespace
 
+int64_t SharedAligned(int64_t bytes) {
+  constexpr int64_t kAlignment = 16;
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
 Plan PlanFor(const ir::Function& function) { return Planner(function).Make(); }
+
+ir::Function Ordered(ir::Function function) {
+  const Plan plan = PlanFor(function);
+  std::map<const Op*, const Statement*> by_whole;
+  for (const auto& [op, statement] : plan.statements) {
+    if (statement.whole != nullptr) by_whole[statement.whole] = &statement;
+  }
+  ir::Function ordered = function;
+  SetOrders(by_whole, function.body, &ordered.body);
+  return ordered;
+}
 
 }  // namespace phobos::compiler::nvptx

@@ -12,18 +12,33 @@
 #include <vector>
 
 #include "compiler/codegen/kernel/held_memory.h"
+#include "compiler/codegen/nvptx/plan/dealing.h"
 #include "compiler/codegen/nvptx/plan/layout.h"
 #include "compiler/ir/ir.h"
 
 namespace phobos::compiler::nvptx {
 
-// A kStore, kStage, kDeclareVar or kWriteVar of a tile.
+// A kStage or kReadVar of a tile that a statement reads.
+struct HeldRead {
+  const ir::Op* op = nullptr;
+  bool is_moved = false;  // by a reshape: an element is not read at its own place
+};
+
+// A kStore, kStage, kDeclareVar or kWriteVar of a tile, or a reduction that gives a scalar.
 struct Statement {
   const ir::Op* op = nullptr;
+  // The transpose, scan or reduction that it does, of which it computes the operand; null: none.
+  const ir::Op* whole = nullptr;
   std::vector<const ir::Op*> loads;  // kLoads of tiles that are done inside it
-  std::vector<const ir::Op*> held;   // kStages and kReadVars of tiles that it reads
-  int cost = 0;                      // passes::Cost of all that it computes
-  Layout layout;
+  std::vector<HeldRead> held;
+  int cost = 0;                // passes::Cost of all that it computes
+  ir::Type type;               // of the tile that it computes
+  Layout layout;               // of that tile
+  ReductionDealing reduction;  // of a reduction
+  ScanDealing scan;            // of a scan
+  // Where in the block's shared memory threads exchange partials.
+  int64_t exchange = 0;
+  int64_t exchange_bytes = 0;
   // Turns whose elements are computed before any is stored, and copies of a turn in the code;
   // layout.turns() where there is no loop.
   int64_t batch = 1;
@@ -38,11 +53,20 @@ struct Plan {
   // Held tiles that threads pass elements through, in shared memory: by kStage and kDeclareVar. All
   // others are with the threads that made them.
   codegen::HeldMemory shared;
+  bool threads_meet = false;  // anywhere
+  int64_t shared_bytes = 0;   // of the block: those tiles, and where partials are exchanged
 };
+
+// So many bytes of shared memory, up to where the next ones may begin.
+int64_t SharedAligned(int64_t bytes);
 
 // REQUIRES: the function passes ir::Verify and went through passes::Stage. It must outlive the
 // result.
 Plan PlanFor(const ir::Function& function);
+
+// The function with the order of each reduction and scan as the code for PlanFor(function) has it.
+// REQUIRES: as PlanFor.
+ir::Function Ordered(ir::Function function);
 
 }  // namespace phobos::compiler::nvptx
 

@@ -93,6 +93,22 @@ TEST(Parser, ReadsEveryKindOfLine) {
   EXPECT_EQ(again.loop_count, function.loop_count);
 }
 
+TEST(Parser, ReadsTheOrdersOfReductionsAndScans) {
+  const std::string text =
+      "kernel k(x: f32[8] in, out: f32[1] out) threads=256 index_bits=64\n"
+      "  %0: i64 = constant 0\n"
+      "  %1: f32[8] = load x[%0:+8]\n"
+      "  %2: f32[8] = cumsum %1 axis 0 pieces 4\n"
+      "  %3: f32 = sum %2 axis 0 lanes 6 near\n"
+      "  store out[%0], %3\n";
+  ASSERT_OK_AND_ASSIGN(const Function function, Parse(text));
+  EXPECT_OK(Verify(function));
+  EXPECT_OK(CheckRoundTrip(function));
+  EXPECT_EQ(Print(function), text);
+  EXPECT_EQ(function.body[2].index, 4);
+  EXPECT_TRUE(function.body[3].is_near);
+}
+
 TEST(Parser, APlaceIsThatOfTheText) {
   ASSERT_OK_AND_ASSIGN(const Function function,
                        Parse("# a comment\n\nkernel k() # another\n  %0: i64 = constant 1\n\n"

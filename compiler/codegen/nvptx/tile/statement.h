@@ -4,11 +4,11 @@
 // vector by vector: everything that its value needs, back to loads, held tiles and scalars, is
 // computed in registers and stored. passes/stage.h makes sure that evaluating late gives what
 // evaluating in order would have. One thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_STATEMENT_H_
-#define PHOBOS_COMPILER_CODEGEN_NVPTX_STATEMENT_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_STATEMENT_H_
+#define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_STATEMENT_H_
 
-#include "compiler/codegen/nvptx/environment.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
+#include "compiler/codegen/nvptx/tile/environment.h"
 
 namespace phobos::compiler::nvptx {
 
@@ -18,4 +18,4 @@ void EmitStatement(Environment& environment, const Statement& statement);
 
 }  // namespace phobos::compiler::nvptx
 
-#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_STATEMENT_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_STATEMENT_H_

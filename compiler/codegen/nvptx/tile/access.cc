@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/nvptx/access.h"
+#include "compiler/codegen/nvptx/tile/access.h"
 
 #include <algorithm>
 
 #include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/nvptx/tile/words.h"
 #include "compiler/ir/equality.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -12,8 +13,6 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 using ir::Subscript;
-
-constexpr unsigned kWordBytes = 4;
 
 }  // namespace
 
@@ -96,9 +95,9 @@ llvm::Value* Access::Misalignment(unsigned lanes) {
       add(b.CreateShl(tensor_.strides[d], static_cast<uint64_t>(element)));
     }
     if (subscript.kind != Subscript::Kind::kGather) {
-      offset = std::min(offset, stride + env_.PowerOfTwoIn(subscript.position));
+      offset = std::min(offset, stride + env_.powers.In(subscript.position));
     }
-    stride = std::min(stride + env_.PowerOfTwoIn(param_.dims[d]), 32);
+    stride = std::min(stride + env_.powers.In(param_.dims[d]), 32);
   }
   const bool is_promised = param_.aligned_bytes % (int64_t{1} << wanted) == 0;
   if (!is_promised || element + offset < wanted) {
@@ -211,13 +210,14 @@ Fragment Access::Load(const Place& place, bool is_tested, const Positions& gathe
   if (place.is_inside && place.lanes > 1 && IsContiguousAlong(place.lane_side)) {
     // Lanes run along a slice, so gathered positions are the same for all of them.
     llvm::Value* gather_mask = GatherMask(gathered, 0);
-    llvm::Type* vector = VectorType(place.lanes);
+    llvm::Type* vector = WordsType(memory_type_, place.lanes);
     auto load = [&] {
       const uint64_t bytes = place.lanes * static_cast<uint64_t>(ir::ByteSize(op_.type.dtype));
       return LoadFrom(vector, AddressOf(place, gathered, 0), bytes);
     };
-    loaded =
-        Unpack(env_.Choose(gather_mask, load, llvm::Constant::getNullValue(vector)), place.lanes);
+    loaded = UnpackWords(b, env_.Choose(gather_mask, load, llvm::Constant::getNullValue(vector)),
+                         memory_type_, place.lanes);
+    for (llvm::Value*& element : loaded) element = FromMemory(element);
     if (mask.empty() && (gather_mask == nullptr || fill.empty())) return loaded;
     // What is masked out may be read all the same: it is inside.
     for (unsigned lane = 0; lane < place.lanes; ++lane) {
@@ -285,53 +285,12 @@ void Access::StoreOne(llvm::Value* address, llvm::Value* mask, llvm::Value* valu
       [] {});
 }
 
-// Elements narrower than a register travel in words: vectors of them have no load or store of their
-// own on the chip.
-llvm::Type* Access::VectorType(unsigned lanes) const {
-  const auto bytes = static_cast<unsigned>(ir::ByteSize(op_.type.dtype));
-  if (bytes >= kWordBytes) return llvm::FixedVectorType::get(memory_type_, lanes);
-  const unsigned word_bytes = std::min(bytes * lanes, kWordBytes);
-  llvm::Type* word = env_.builder.getIntNTy(8 * word_bytes);
-  return bytes * lanes == word_bytes ? word
-                                     : llvm::FixedVectorType::get(word, bytes * lanes / word_bytes);
-}
-
-Fragment Access::Unpack(llvm::Value* vector, unsigned lanes) const {
-  llvm::IRBuilder<>& b = env_.builder;
-  const auto bytes = static_cast<unsigned>(ir::ByteSize(op_.type.dtype));
-  Fragment elements;
-  for (unsigned i = 0; i < lanes; ++i) {
-    if (bytes >= kWordBytes) {
-      elements.push_back(b.CreateExtractElement(vector, i));
-      continue;
-    }
-    llvm::Value* bits = vector;
-    if (vector->getType()->isVectorTy()) {
-      bits = b.CreateExtractElement(vector, i * bytes / kWordBytes);
-    }
-    bits = b.CreateLShr(bits, 8 * (i * bytes % kWordBytes));
-    elements.push_back(FromMemory(b.CreateTrunc(bits, memory_type_)));
-  }
-  return elements;
-}
-
 void Access::StoreVector(llvm::Value* address, const Fragment& value, unsigned lanes) const {
-  llvm::IRBuilder<>& b = env_.builder;
-  const auto bytes = static_cast<unsigned>(ir::ByteSize(op_.type.dtype));
-  llvm::Type* type = VectorType(lanes);
-  llvm::Type* word = type->getScalarType();
-  const unsigned in_word = std::max(1u, word->getScalarSizeInBits() / 8 / bytes);
-  llvm::Value* vector = llvm::PoisonValue::get(type);
-  for (unsigned first = 0; first < lanes; first += in_word) {
-    llvm::Value* bits = ToMemory(LaneOf(value, first));
-    if (in_word > 1) bits = b.CreateZExt(bits, word);
-    for (unsigned i = 1; i < in_word; ++i) {
-      llvm::Value* part = b.CreateZExt(ToMemory(LaneOf(value, first + i)), word);
-      bits = b.CreateOr(bits, b.CreateShl(part, uint64_t{8} * i * bytes));
-    }
-    vector = type == word ? bits : b.CreateInsertElement(vector, bits, first / in_word);
-  }
-  b.CreateAlignedStore(vector, address, llvm::Align(bytes * lanes));
+  Fragment stored;
+  for (llvm::Value* element : value) stored.push_back(ToMemory(element));
+  const auto bytes = static_cast<uint64_t>(ir::ByteSize(op_.type.dtype)) * lanes;
+  env_.builder.CreateAlignedStore(PackWords(env_.builder, stored, memory_type_, lanes), address,
+                                  llvm::Align(bytes));
 }
 
 }  // namespace phobos::compiler::nvptx

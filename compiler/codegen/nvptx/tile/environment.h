@@ -2,16 +2,18 @@
 //
 // What the emitter for NVIDIA chips knows beside codegen::Environment. Shared by kernel.cc (the
 // entry), statement.cc (tiles) and access.cc (tensors). One thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_ENVIRONMENT_H_
-#define PHOBOS_COMPILER_CODEGEN_NVPTX_ENVIRONMENT_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_
+#define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "compiler/codegen/kernel/environment.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
+#include "compiler/codegen/nvptx/plan/powers.h"
 #include "compiler/ir/ir.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace phobos::compiler::nvptx {
@@ -23,6 +25,11 @@ inline constexpr unsigned kSharedSpace = 3;
 // What a thread holds of a tile at a Place: one value a lane, or a single one that is every lane's.
 using Fragment = llvm::SmallVector<llvm::Value*, 16>;
 
+// Lane `lane` of a fragment.
+inline llvm::Value* LaneOf(const Fragment& fragment, unsigned lane) {
+  return fragment.size() == 1 ? fragment[0] : fragment[lane];
+}
+
 // Where in a tile a thread is: one index a side, i32. The lanes of a vector run along one side.
 struct Place {
   static constexpr int kNoSide = -1;
@@ -32,6 +39,7 @@ struct Place {
   llvm::Value* held = nullptr;  // i32: which of the elements that the thread holds; of lane 0
   // Every slice of the statement lies inside its tensor, and vectors are aligned.
   bool is_inside = false;
+  unsigned lane = 0;  // of a vector of the layout: which one lane 0 is
 };
 
 struct Environment : codegen::Environment {
@@ -40,25 +48,19 @@ struct Environment : codegen::Environment {
               const Plan& kernel_plan);
 
   const Plan& plan;
-  llvm::Value* thread = nullptr;  // i32, 0 <= thread < function.threads
+  Powers powers;
+  llvm::GlobalVariable* shared = nullptr;  // the block's shared memory; null where it has none
+  llvm::Value* thread = nullptr;           // i32, 0 <= thread < function.threads
   // By ValueId: the address of a tile that a kStage holds, in the thread's frame or in shared
   // memory.
   std::vector<llvm::Value*> held_tiles;
 
+  // The threads of the block wait for each other.
+  void Meet() const;
+
   llvm::Value* Int32(int64_t value) const { return builder.getInt32(static_cast<uint32_t>(value)); }
-
-  // A number n such that 2^n divides the scalar at every launch; at most 32.
-  int PowerOfTwoIn(ir::ValueId value);
-  int PowerOfTwoIn(const ir::Dim& dim) const;
-
- private:
-  void FindLoops(const ir::Block& block);
-  int FindPower(const ir::Op& op);
-
-  std::vector<const ir::Op*> loops_;  // by loop id
-  std::vector<int> powers_;           // by ValueId, where found already
 };
 
 }  // namespace phobos::compiler::nvptx
 
-#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_ENVIRONMENT_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_

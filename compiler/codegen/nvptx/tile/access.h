@@ -4,13 +4,13 @@
 // turns: the address that its scalar positions give, and whether all of it lies inside the tensor;
 // then it is used for one Place of the tile at a time. No element outside its tensor is ever
 // touched. One thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_ACCESS_H_
-#define PHOBOS_COMPILER_CODEGEN_NVPTX_ACCESS_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ACCESS_H_
+#define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ACCESS_H_
 
 #include <cstdint>
 #include <vector>
 
-#include "compiler/codegen/nvptx/environment.h"
+#include "compiler/codegen/nvptx/tile/environment.h"
 #include "compiler/ir/ir.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
@@ -73,8 +73,6 @@ class Access {
   llvm::Value* AddressOf(const Place& place, const Positions& gathered, unsigned lane) const;
   llvm::Value* GatherMask(const Positions& gathered, unsigned lane) const;
   llvm::Value* LoadOne(llvm::Value* address, llvm::Value* mask, llvm::Value* fill) const;
-  llvm::Type* VectorType(unsigned lanes) const;
-  Fragment Unpack(llvm::Value* vector, unsigned lanes) const;
   void StoreOne(llvm::Value* address, llvm::Value* mask, llvm::Value* value) const;
   void StoreVector(llvm::Value* address, const Fragment& value, unsigned lanes) const;
   llvm::LoadInst* LoadFrom(llvm::Type* type, llvm::Value* address, uint64_t bytes) const;
@@ -96,11 +94,6 @@ class Access {
   llvm::Value* inside_ = nullptr;
 };
 
-// Lane `lane` of a fragment.
-inline llvm::Value* LaneOf(const Fragment& fragment, unsigned lane) {
-  return fragment.size() == 1 ? fragment[0] : fragment[lane];
-}
-
 }  // namespace phobos::compiler::nvptx
 
-#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_ACCESS_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ACCESS_H_

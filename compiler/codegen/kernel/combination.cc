@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/codegen/host/reduction/combination.h"
+#include "compiler/codegen/kernel/combination.h"
 
 #include <cstdint>
 #include <limits>
@@ -8,7 +8,7 @@
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 
-namespace phobos::compiler::host {
+namespace phobos::compiler::codegen {
 namespace {
 
 using ir::DType;
@@ -70,7 +70,7 @@ Partial Combination::Nothing(unsigned lanes) const {
     return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), one);
   };
   Partial nothing;
-  nothing.value = spread(codegen::ConstantOf(b_.getContext(), dtype_, Identity()));
+  nothing.value = spread(ConstantOf(b_.getContext(), dtype_, Identity()));
   if (gives_place_) nothing.place = spread(b_.getInt32(std::numeric_limits<int32_t>::max()));
   return nothing;
 }
@@ -102,7 +102,7 @@ llvm::Value* Combination::Emit(Opcode opcode, llvm::Value* a, llvm::Value* b) co
   op.type.dtype = dtype_;
   llvm::SmallVector<llvm::Value*, 2> operands = {a};
   if (b != nullptr) operands.push_back(b);
-  return codegen::EmitElementwise(b_, op, dtype_, operands);
+  return EmitElementwise(b_, op, dtype_, operands);
 }
 
 // i1: a is the extreme of a and b, and b is not as much.
@@ -164,4 +164,4 @@ llvm::Value* Combination::OverLanes(Partial partial) const {
   return ResultOf(partial);
 }
 
-}  // namespace phobos::compiler::host
+}  // namespace phobos::compiler::codegen

@@ -2,15 +2,15 @@
 //
 // How a reduction combines elements: the arithmetic of its opcode on vectors, and the order of
 // partial results. One thread.
-#ifndef PHOBOS_COMPILER_CODEGEN_HOST_REDUCTION_COMBINATION_H_
-#define PHOBOS_COMPILER_CODEGEN_HOST_REDUCTION_COMBINATION_H_
+#ifndef PHOBOS_COMPILER_CODEGEN_KERNEL_COMBINATION_H_
+#define PHOBOS_COMPILER_CODEGEN_KERNEL_COMBINATION_H_
 
 #include <vector>
 
 #include "compiler/ir/ir.h"
 #include "llvm/IR/IRBuilder.h"
 
-namespace phobos::compiler::host {
+namespace phobos::compiler::codegen {
 
 // What some elements combine to: vectors, one partial a lane, or scalars.
 struct Partial {
@@ -35,6 +35,9 @@ class Combination {
   // `later` stands behind all of `partial`, lane by lane.
   Partial Add(const Partial& partial, const Partial& later) const;
 
+  // Two partials of any elements, lane by lane. Changed about, they give the same.
+  Partial Combine(const Partial& low, const Partial& high) const;
+
   // A power of two of partials, halved until one is left.
   Partial Together(Partials partials) const;
 
@@ -46,7 +49,6 @@ class Combination {
   }
 
  private:
-  Partial Combine(const Partial& low, const Partial& high) const;
   llvm::Value* Emit(ir::Opcode opcode, llvm::Value* a, llvm::Value* b = nullptr) const;
   llvm::Value* Beats(llvm::Value* a, llvm::Value* b) const;
   ir::ConstantValue Identity() const;
@@ -57,6 +59,6 @@ class Combination {
   const bool gives_place_;
 };
 
-}  // namespace phobos::compiler::host
+}  // namespace phobos::compiler::codegen
 
-#endif  // PHOBOS_COMPILER_CODEGEN_HOST_REDUCTION_COMBINATION_H_
+#endif  // PHOBOS_COMPILER_CODEGEN_KERNEL_COMBINATION_H_

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/nvptx/tile/evaluator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/nvptx/tile/held.h"
+#include "compiler/ir/shape.h"
+
+namespace phobos::compiler::nvptx {
+
+Evaluator::Evaluator(Environment& environment, const Statement& statement)
+    : env_(environment), b_(environment.builder), statement_(statement) {}
+
+llvm::Value* Evaluator::Prepare() {
+  const auto lanes = static_cast<unsigned>(statement_.layout.vector);
+  llvm::Value* inside = nullptr;
+  llvm::Value* misaligned = nullptr;
+  auto add = [&](Access& access) {
+    inside = env_.And(inside, access.inside());
+    llvm::Value* bits = access.Misalignment(lanes);
+    if (bits == nullptr) return;
+    misaligned = misaligned == nullptr ? bits : b_.CreateOr(misaligned, bits);
+  };
+  for (const ir::Op* load : statement_.loads) {
+    std::optional<Access>& access = loads_[load->result];
+    access.emplace(env_, *load);
+    add(*access);
+  }
+  if (statement_.op->opcode == ir::Opcode::kStore) {
+    target_.emplace(env_, *statement_.op);
+    add(*target_);
+  }
+  if (misaligned != nullptr) inside = env_.And(inside, b_.CreateIsNull(misaligned));
+  return inside;
+}
+
+void Evaluator::PrepareRanges() {
+  for (auto& [value, access] : loads_) access->PrepareRanges();
+  if (target_.has_value()) target_->PrepareRanges();
+}
+
+Fragment Evaluator::Evaluate(ir::ValueId value, const Place& place) {
+  const ir::Op& op = *env_.definitions[value];
+  if (op.type.is_scalar()) return {env_.scalars[value]};
+  Known key(value, place.lanes, {place.indices.begin(), place.indices.end()});
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  return known_[std::move(key)] = EvaluateNew(op, place);
+}
+
+Fragment Evaluator::EvaluateNew(const ir::Op& op, const Place& place) {
+  switch (op.opcode) {
+    case ir::Opcode::kIota: {
+      Fragment numbers;
+      for (unsigned lane = 0; lane < place.lanes; ++lane) {
+        llvm::Value* number = b_.CreateAdd(place.indices[0], env_.Int32(lane), "", true, true);
+        numbers.push_back(b_.CreateZExt(number, b_.getInt64Ty()));
+      }
+      return numbers;
+    }
+    case ir::Opcode::kBroadcast:
+      return EvaluateBroadcast(op.operands[0], place);
+    case ir::Opcode::kReshape:
+      return EvaluateReshape(op, place);
+    case ir::Opcode::kStage:
+    case ir::Opcode::kReadVar:
+      return HeldTile(env_, op).Load(place);
+    case ir::Opcode::kLoad:
+      return EvaluateLoad(op, place);
+    default:
+      return EvaluateElementwise(op, place);
+  }
+}
+
+Fragment Evaluator::EvaluateElementwise(const ir::Op& op, const Place& place) {
+  llvm::SmallVector<Fragment, 3> operands;
+  size_t lanes = 1;
+  for (ir::ValueId operand : op.operands) {
+    operands.push_back(Evaluate(operand, place));
+    lanes = std::max(lanes, operands.back().size());
+  }
+  const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];
+  const ir::DType dtype = env_.definitions[typed]->type.dtype;
+  Fragment result;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    llvm::SmallVector<llvm::Value*, 3> values;
+    for (const Fragment& operand : operands) values.push_back(LaneOf(operand, lane));
+    result.push_back(codegen::EmitElementwise(b_, op, dtype, values));
+  }
+  return result;
+}
+
+Fragment Evaluator::EvaluateOptional(ir::ValueId value, const Place& place) {
+  return value == ir::kNoValue ? Fragment() : EvaluateBroadcast(value, place);
+}
+
+Fragment Evaluator::EvaluateBroadcast(ir::ValueId value, const Place& place) {
+  const std::vector<int64_t>& shape = env_.definitions[value]->type.shape;
+  const size_t skipped = place.indices.size() - shape.size();
+  Place part = place;
+  part.indices.assign(place.indices.begin() + skipped, place.indices.end());
+  part.lane_side -= static_cast<int>(skipped);
+  for (size_t side = 0; side < shape.size(); ++side) {
+    if (shape[side] != 1) continue;
+    part.indices[side] = env_.Int32(0);
+    if (part.lane_side == static_cast<int>(side)) part.lane_side = Place::kNoSide;
+  }
+  if (part.lane_side < 0) {
+    part.lane_side = Place::kNoSide;
+    part.lanes = 1;
+  }
+  return Evaluate(value, part);
+}
+
+Fragment Evaluator::EvaluateReshape(const ir::Op& op, const Place& place) {
+  const std::vector<int64_t>& from = env_.definitions[op.operands[0]]->type.shape;
+  if (ir::LongSides(from) != ir::LongSides(op.type.shape)) return EvaluateMoved(op, place);
+  const std::vector<int> sides = ir::MapLongSides(from, op.type.shape);
+  Place part = place;
+  part.indices.clear();
+  part.lane_side = Place::kNoSide;
+  for (size_t side = 0; side < sides.size(); ++side) {
+    part.indices.push_back(sides[side] < 0 ? env_.Int32(0) : place.indices[sides[side]]);
+    if (sides[side] >= 0 && sides[side] == place.lane_side) part.lane_side = static_cast<int>(side);
+  }
+  if (part.lane_side == Place::kNoSide) part.lanes = 1;
+  return Evaluate(op.operands[0], part);
+}
+
+// A held tile's elements by their numbers in row-major order.
+Fragment Evaluator::EvaluateMoved(const ir::Op& op, const Place& place) {
+  const ir::Op& operand = *env_.definitions[op.operands[0]];
+  const std::vector<int64_t>& from = operand.type.shape;
+  const HeldTile held(env_, operand);
+  int last = Place::kNoSide;
+  for (size_t side = 0; side < from.size(); ++side) {
+    if (from[side] > 1) last = static_cast<int>(side);
+  }
+  const bool is_row = place.lanes > 1 && last != Place::kNoSide && from[last] % place.lanes == 0;
+  Fragment elements;
+  for (unsigned lane = 0; lane < place.lanes; ++lane) {
+    llvm::Value* number = env_.Int32(0);
+    for (size_t side = 0; side < op.type.shape.size(); ++side) {
+      llvm::Value* index = place.indices[side];
+      if (static_cast<int>(side) == place.lane_side) {
+        index = b_.CreateAdd(index, env_.Int32(lane), "", true, true);
+      }
+      number = b_.CreateMul(number, env_.Int32(op.type.shape[side]), "", true, true);
+      number = b_.CreateAdd(number, index, "", true, true);
+    }
+    Place part;
+    part.indices.resize(from.size());
+    for (size_t side = from.size(); side-- > 0;) {
+      part.indices[side] = b_.CreateURem(number, env_.Int32(from[side]));
+      number = b_.CreateUDiv(number, env_.Int32(from[side]));
+    }
+    if (is_row) {
+      part.lanes = place.lanes;
+      part.lane_side = last;
+      return held.Load(part);
+    }
+    elements.push_back(held.Load(part)[0]);
+  }
+  return elements;
+}
+
+Fragment Evaluator::EvaluateLoad(const ir::Op& op, const Place& place) {
+  const Access& access = *loads_.at(op.result);
+  const Access::Positions positions = EvaluatePositions(op, access, place);
+  const Fragment fill = EvaluateOptional(op.operands[0], place);
+  const Fragment mask = EvaluateOptional(op.operands[1], place);
+  const bool is_tested =
+      place.is_inside ||
+      (target_.has_value() && op.type.shape == statement_.type.shape && target_->Implies(access));
+  return access.Load(place, is_tested, positions, mask, fill);
+}
+
+Access::Positions Evaluator::EvaluatePositions(const ir::Op& op, const Access& access,
+                                               const Place& place) {
+  Access::Positions positions;
+  Place part = place;
+  const auto first = place.indices.begin() + access.gather_side();
+  part.indices.assign(first, first + access.gather_side_count());
+  part.lane_side = place.lane_side - access.gather_side();
+  if (part.lane_side < 0 || part.lane_side >= access.gather_side_count()) {
+    part.lane_side = Place::kNoSide;
+    part.lanes = 1;
+  }
+  for (const ir::Subscript& subscript : op.subscripts) {
+    if (subscript.kind == ir::Subscript::Kind::kGather) {
+      positions.push_back(EvaluateBroadcast(subscript.position, part));
+    }
+  }
+  return positions;
+}
+
+}  // namespace phobos::compiler::nvptx

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/nvptx/tile/held.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/nvptx/tile/words.h"
+#include "llvm/IR/DerivedTypes.h"
+
+namespace phobos::compiler::nvptx {
+namespace {
+
+// What is read and written at once, and what stays together in a row that is rotated.
+constexpr int64_t kGranuleBytes = 16;
+
+llvm::Value* StartOf(const Environment& environment, const ir::Op& op) {
+  return op.opcode == ir::Opcode::kStage ? environment.held_tiles[op.result]
+                                         : environment.variables[op.index];
+}
+
+}  // namespace
+
+HeldTile::HeldTile(Environment& environment, const ir::Op& op)
+    : env_(environment),
+      type_(op.opcode == ir::Opcode::kStage ? op.type : environment.function.vars[op.index].type),
+      element_(codegen::MemoryType(environment.builder.getContext(), type_.dtype)),
+      start_(StartOf(environment, op)),
+      is_shared_(start_->getType()->getPointerAddressSpace() == kSharedSpace) {
+  if (!is_shared_ || op.opcode != ir::Opcode::kStage) return;
+  const ir::Op* whole = env_.plan.statements.at(&op).whole;
+  if (whole == nullptr || whole->opcode != ir::Opcode::kTranspose) return;
+  const int64_t row_bytes = type_.shape.back() * ir::ByteSize(type_.dtype);
+  if (row_bytes % kGranuleBytes == 0) granules_ = row_bytes / kGranuleBytes;
+}
+
+llvm::Value* HeldTile::FromMemory(llvm::Value* value) const {
+  return type_.dtype == ir::DType::kBool ? env_.builder.CreateIsNotNull(value) : value;
+}
+
+llvm::Value* HeldTile::ToMemory(llvm::Value* value) const {
+  return type_.dtype == ir::DType::kBool ? env_.builder.CreateZExt(value, element_) : value;
+}
+
+llvm::Value* HeldTile::AddressOf(llvm::Value* number) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  return b.CreateGEP(element_, start_, b.CreateZExt(number, b.getInt64Ty()));
+}
+
+// In shared memory by its indices; with a thread, by what the thread holds.
+llvm::Value* HeldTile::NumberOf(const Place& place, unsigned lane) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  llvm::Value* number = place.held;
+  if (is_shared_) {
+    if (granules_ > 1) return Rotated(place, lane);
+    number = env_.Int32(0);
+    for (size_t side = 0; side < type_.shape.size(); ++side) {
+      llvm::Value* index = place.indices[side];
+      if (static_cast<int>(side) == place.lane_side) {
+        index = b.CreateAdd(index, env_.Int32(lane), "", true, true);
+      }
+      number = b.CreateMul(number, env_.Int32(type_.shape[side]), "", true, true);
+      number = b.CreateAdd(number, index, "", true, true);
+    }
+    return number;
+  }
+  return b.CreateAdd(number, env_.Int32(lane), "", true, true);
+}
+
+// Row r begins at its granule r / (elements of a granule), and goes on from the row's end at its
+// beginning.
+llvm::Value* HeldTile::Rotated(const Place& place, unsigned lane) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  const int64_t granule = kGranuleBytes / ir::ByteSize(type_.dtype);
+  llvm::Value* row = env_.Int32(0);
+  llvm::Value* column = nullptr;
+  for (size_t side = 0; side < type_.shape.size(); ++side) {
+    llvm::Value* index = place.indices[side];
+    if (static_cast<int>(side) == place.lane_side) {
+      index = b.CreateAdd(index, env_.Int32(lane), "", true, true);
+    }
+    column = index;
+    if (side + 1 == type_.shape.size()) break;
+    row = b.CreateMul(row, env_.Int32(type_.shape[side]), "", true, true);
+    row = b.CreateAdd(row, index, "", true, true);
+  }
+  llvm::Value* first = b.CreateMul(b.CreateUDiv(row, env_.Int32(granule)), env_.Int32(granule));
+  llvm::Value* rotated =
+      b.CreateURem(b.CreateAdd(column, first, "", true, true), env_.Int32(granules_ * granule));
+  return b.CreateAdd(b.CreateMul(row, env_.Int32(type_.shape.back()), "", true, true), rotated, "",
+                     true, true);
+}
+
+unsigned HeldTile::ChunkAt(const Place& place) const {
+  if (!is_shared_ || place.lane_side == Place::kNoSide) return 1;
+  for (size_t side = static_cast<size_t>(place.lane_side) + 1; side < type_.shape.size(); ++side) {
+    if (type_.shape[side] > 1) return 1;
+  }
+  return std::min(place.lanes, static_cast<unsigned>(kGranuleBytes / ir::ByteSize(type_.dtype)));
+}
+
+Fragment HeldTile::Load(const Place& place) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  const unsigned chunk = ChunkAt(place);
+  llvm::Type* words = chunk > 1 ? WordsType(element_, chunk) : element_;
+  const llvm::Align align(static_cast<uint64_t>(ir::ByteSize(type_.dtype)) * chunk);
+  Fragment loaded;
+  for (unsigned lane = 0; lane < place.lanes; lane += chunk) {
+    llvm::Value* value = b.CreateAlignedLoad(words, AddressOf(NumberOf(place, lane)), align);
+    Fragment elements = chunk > 1 ? UnpackWords(b, value, element_, chunk) : Fragment{value};
+    for (llvm::Value* element : elements) loaded.push_back(FromMemory(element));
+  }
+  return loaded;
+}
+
+void HeldTile::Store(const Place& place, const Fragment& value) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  const unsigned chunk = ChunkAt(place);
+  const llvm::Align align(static_cast<uint64_t>(ir::ByteSize(type_.dtype)) * chunk);
+  for (unsigned lane = 0; lane < place.lanes; lane += chunk) {
+    Fragment elements;
+    for (unsigned i = 0; i < chunk; ++i) elements.push_back(ToMemory(LaneOf(value, lane + i)));
+    llvm::Value* stored = chunk > 1 ? PackWords(b, elements, element_, chunk) : elements[0];
+    b.CreateAlignedStore(stored, AddressOf(NumberOf(place, lane)), align);
+  }
+}
+
+llvm::Value* HeldTile::LoadAt(llvm::Value* number) const {
+  return FromMemory(env_.builder.CreateAlignedLoad(
+      element_, AddressOf(number), llvm::Align(static_cast<uint64_t>(ir::ByteSize(type_.dtype)))));
+}
+
+void HeldTile::StoreAt(llvm::Value* number, llvm::Value* value) const {
+  env_.builder.CreateAlignedStore(ToMemory(value), AddressOf(number),
+                                  llvm::Align(static_cast<uint64_t>(ir::ByteSize(type_.dtype))));
+}
+
+}  // namespace phobos::compiler::nvptx

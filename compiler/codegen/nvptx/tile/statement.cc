@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/nvptx/tile/statement.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/codegen/nvptx/tile/evaluator.h"
+#include "compiler/codegen/nvptx/tile/held.h"
+#include "compiler/codegen/nvptx/tile/turns.h"
+
+namespace phobos::compiler::nvptx {
+namespace {
+
+// Copies of a turn in the code where elements are done one by one, of statements up to this price.
+constexpr int kCheap = 8;
+constexpr int64_t kSingleUnroll = 4;
+
+// One statement, while it is emitted.
+class StatementEmitter {
+ public:
+  StatementEmitter(Environment& environment, const Statement& statement);
+  void Emit();
+
+ private:
+  void EmitTurns(const Layout& layout, int64_t unroll, bool is_inside);
+  void EmitClipped();
+  void StoreAt(const Place& place, const Fragment& value);
+  Place Permuted(const Place& place) const;
+
+  Environment& env_;
+  const Statement& statement_;
+  const ir::Op& op_;
+  const ir::Op& computed_;  // whose operand it computes
+  Evaluator evaluator_;
+  std::optional<HeldTile> held_;  // where it is stored, unless to a tensor
+};
+
+StatementEmitter::StatementEmitter(Environment& environment, const Statement& statement)
+    : env_(environment),
+      statement_(statement),
+      op_(*statement.op),
+      computed_(statement.whole != nullptr ? *statement.whole : *statement.op),
+      evaluator_(environment, statement) {
+  if (op_.opcode != ir::Opcode::kStore) held_.emplace(env_, op_);
+}
+
+void StatementEmitter::Emit() {
+  EmitEitherWay(
+      env_, evaluator_.Prepare(),
+      [&] { EmitTurns(statement_.layout, statement_.unroll, /*is_inside=*/true); },
+      [&] { EmitClipped(); });
+}
+
+// Where a part may lie outside, or vectors are not aligned: element by element. Unless another
+// statement counts on the layout, neighbouring threads take neighbouring elements.
+void StatementEmitter::EmitClipped() {
+  evaluator_.PrepareRanges();
+  if (statement_.keeps_layout) {
+    const bool in_registers = statement_.unroll == statement_.layout.turns();
+    return EmitTurns(statement_.layout, in_registers ? statement_.unroll : 1, /*is_inside=*/false);
+  }
+  Layout single = statement_.layout;
+  single.vector = 1;
+  const int64_t unroll = statement_.cost <= kCheap ? kSingleUnroll : 1;
+  EmitTurns(single, std::min(unroll, single.turns()), /*is_inside=*/false);
+}
+
+void StatementEmitter::EmitTurns(const Layout& layout, int64_t unroll, bool is_inside) {
+  const auto compute = [&](const Place& place) {
+    evaluator_.Forget();
+    return evaluator_.Evaluate(computed_.operands[0], place);
+  };
+  const auto store = [&](const Place& place, const Fragment& value) { StoreAt(place, value); };
+  const auto is_wanted = [&](const Place& place) {
+    return evaluator_.target() != nullptr ? evaluator_.target()->IsInside(place) : nullptr;
+  };
+  Turns(env_, statement_, layout, unroll).EmitAll(is_inside, {compute, store, is_wanted});
+}
+
+void StatementEmitter::StoreAt(const Place& place, const Fragment& value) {
+  if (held_.has_value()) {
+    const bool is_transpose = computed_.opcode == ir::Opcode::kTranspose;
+    return held_->Store(is_transpose ? Permuted(place) : place, value);
+  }
+  evaluator_.Forget();
+  const Access& target = *evaluator_.target();
+  const Access::Positions positions = evaluator_.EvaluatePositions(op_, target, place);
+  target.Store(place, positions, evaluator_.EvaluateOptional(op_.operands[1], place), value);
+}
+
+// Where a transpose's result has what its operand has at `place`.
+Place StatementEmitter::Permuted(const Place& place) const {
+  Place permuted = place;
+  for (size_t side = 0; side < computed_.permutation.size(); ++side) {
+    const int32_t from = computed_.permutation[side];
+    permuted.indices[side] = place.indices[from];
+    if (from == place.lane_side) permuted.lane_side = static_cast<int>(side);
+  }
+  return permuted;
+}
+
+}  // namespace
+
+void EmitStatement(Environment& environment, const Statement& statement) {
+  StatementEmitter(environment, statement).Emit();
+}
+
+}  // namespace phobos::compiler::nvptx

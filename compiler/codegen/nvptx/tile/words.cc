@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/nvptx/tile/words.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DerivedTypes.h"
+
+namespace phobos::compiler::nvptx {
+namespace {
+
+constexpr unsigned kWordBytes = 4;
+
+unsigned BytesOf(llvm::Type* element) { return element->getScalarSizeInBits() / 8; }
+
+}  // namespace
+
+llvm::Type* WordsType(llvm::Type* element, unsigned lanes) {
+  const unsigned bytes = BytesOf(element);
+  if (bytes >= kWordBytes) return llvm::FixedVectorType::get(element, lanes);
+  const unsigned word_bytes = std::min(bytes * lanes, kWordBytes);
+  llvm::Type* word = llvm::IntegerType::get(element->getContext(), 8 * word_bytes);
+  return bytes * lanes == word_bytes ? word
+                                     : llvm::FixedVectorType::get(word, bytes * lanes / word_bytes);
+}
+
+Fragment UnpackWords(llvm::IRBuilder<>& b, llvm::Value* words, llvm::Type* element,
+                     unsigned lanes) {
+  const unsigned bytes = BytesOf(element);
+  Fragment elements;
+  for (unsigned i = 0; i < lanes; ++i) {
+    if (bytes >= kWordBytes) {
+      elements.push_back(b.CreateExtractElement(words, i));
+      continue;
+    }
+    llvm::Value* bits = words;
+    if (words->getType()->isVectorTy())
+      bits = b.CreateExtractElement(words, i * bytes / kWordBytes);
+    bits = b.CreateLShr(bits, 8 * (i * bytes % kWordBytes));
+    elements.push_back(b.CreateTrunc(bits, element));
+  }
+  return elements;
+}
+
+llvm::Value* PackWords(llvm::IRBuilder<>& b, const Fragment& elements, llvm::Type* element,
+                       unsigned lanes) {
+  const unsigned bytes = BytesOf(element);
+  llvm::Type* type = WordsType(element, lanes);
+  llvm::Type* word = type->getScalarType();
+  const unsigned in_word = std::max(1u, word->getScalarSizeInBits() / 8 / bytes);
+  llvm::Value* words = llvm::PoisonValue::get(type);
+  for (unsigned first = 0; first < lanes; first += in_word) {
+    llvm::Value* bits = LaneOf(elements, first);
+    if (in_word > 1) bits = b.CreateZExt(bits, word);
+    for (unsigned i = 1; i < in_word; ++i) {
+      llvm::Value* part = b.CreateZExt(LaneOf(elements, first + i), word);
+      bits = b.CreateOr(bits, b.CreateShl(part, uint64_t{8} * i * bytes));
+    }
+    words = type == word ? bits : b.CreateInsertElement(words, bits, first / in_word);
+  }
+  return words;
+}
+
+}  // namespace phobos::compiler::nvptx
