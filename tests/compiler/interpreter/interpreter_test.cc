@@ -344,8 +344,8 @@ TEST(InterpreterTest, PartialsMeetInTheOrderThatIsSaid) {
     const auto result = Interpret(function, {.arguments = {Floats({6}, xs), Floats({1}, {0})}});
     return Values((*result)[1])[0];
   };
-  EXPECT_EQ(sum(4, false), 2);   // ((1e8 + .5) - 1e8) + (1 + 1)
-  EXPECT_EQ(sum(4, true), 0);    // ((1e8 + .5) + 1) + (-1e8 + 1)
+  EXPECT_EQ(sum(4, false), 2);  // ((1e8 + .5) - 1e8) + (1 + 1)
+  EXPECT_EQ(sum(4, true), 0);   // ((1e8 + .5) + 1) + (-1e8 + 1)
   EXPECT_EQ(sum(3, true), 0);   // ((1e8 + 1) + (1 + .5)) + (-1e8 + 0)
 }
 

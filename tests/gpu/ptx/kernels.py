@@ -120,6 +120,17 @@ def k(x: ph.tensor[ph.i32][N], out: ph.tensor[ph.i32][N], n: ph.i32):
         steps += 1
     out[i:+16] = x[i:+16] * steps + ph.cast(ph.iota(16), ph.i32) ** 3
 """),
+    "rearranged": (1024, """
+@ph.autotune(THREADS=[32, 96, 256])
+@ph.launch("THREADS")
+def k(x: ph.tensor[ph.i32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.i32][N], turned: ph.tensor[ph.f32][N]):
+    i: ph.let = ph.ctx.block.x * 1024
+    t: ph.let = ph.reshape(x[i:+1024], 16, 64)
+    rows: ph.let = ph.sum(t, axis=1, keepdims=True)
+    columns: ph.let = ph.max(t, axis=0) - ph.argmin(t, axis=0)
+    out[i:+1024] = ph.reshape(t * rows + columns, 1024) + ph.sum(t) + ph.cumsum(x[i:+1024])
+    turned[i:+1024] = ph.reshape(ph.transpose(ph.reshape(y[i:+1024], 32, 32)), 1024) - ph.max(y[i:+1024])
+"""),
     "promised": (1024, """
 @ph.aligned(x=16, out=16)
 @ph.index_bits(64)

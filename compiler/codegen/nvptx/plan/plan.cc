@@ -178,8 +178,9 @@ void Planner::ChooseLayouts() {
   for (const Statement* statement : statements_) {
     Needs& need = needs[ir::LongSides(statement->type.shape)];
     need.cost = std::max(need.cost, statement->cost);
+    const Op* whole = statement->whole;
     need.is_kept |=
-        ir::IsReduction(statement->op->opcode) || statement->op->opcode == Opcode::kStage;
+        whole != nullptr ? ir::IsReduction(whole->opcode) : statement->op->opcode == Opcode::kStage;
     auto widen = [&](const Op& access) {
       if (!IsContiguous(access)) return;
       need.widest_bytes = std::max<int64_t>(need.widest_bytes, ir::ByteSize(access.type.dtype));

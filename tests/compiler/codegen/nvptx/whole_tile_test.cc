@@ -164,7 +164,13 @@ TEST(WholeTileTest, ReductionsInALoopWaitForEachOther) {
     return b.Read(total);
   };
   ExpectSame(KernelOf({200}, DType::kF32, body), 200, 64);
-  ExpectSame(KernelOf({200}, DType::kI32, body), 200, 128);
+  const ir::Function function = KernelOf({200}, DType::kI32, body);
+  ExpectSame(function, 200, 128);
+  const auto without = Emulated::Make(function, 128, Emulated::Barriers::kNone);
+  ASSERT_TRUE(without.ok()) << without.status();
+  const Launch launch = LaunchOf(function, 200);
+  const auto got = (*without)->Run(launch, Against::kPageAfter);
+  EXPECT_FALSE(got.ok() && got->back().elements == Interpret(function, launch)->back().elements);
 }
 
 TEST(WholeTileTest, ScansInPieces) {
