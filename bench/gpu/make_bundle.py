@@ -33,7 +33,7 @@ BUILT = {
     "client/c/libphobos.so": "lib/libphobos.so",
 }
 PACKED = "bin/phobos-compile"  # which is most of it; run.py unpacks it
-SCRIPTS = ("bench/private_daemon.py", "bench/gpu/report.py", "bench/gpu/run.py", "bench/gpu/sections", "client/python/phobos",
+SCRIPTS = ("bench/private_daemon.py", "bench/gpu/report.py", "bench/gpu/run.py", "bench/gpu/sections", "bench/gpu/peers", "client/python/phobos",
            "tests/gpu/clients/clients_on_card.py", "examples")
 
 
