@@ -47,6 +47,41 @@ for n in map(int, sys.argv[1:]):
     check(n)
 """
 
+# Tiles of several sides: each kernel against its own reference.
+_TILES_CHECK = """
+import sys
+import numpy as np
+import phobos.lang as ph
+import attention, layernorm, matmul, softmax
+
+random = np.random.default_rng(3)
+
+def real(*shape, dtype=np.float32):
+    return random.standard_normal(shape, np.float32).astype(dtype)
+
+def check(kernel, grid, reference, tolerance, *arguments):
+    want = reference(*(array.copy() for array in arguments))
+    kernel[grid](*arguments)
+    for name, array in want.items():
+        assert np.allclose(arguments[-1], array, rtol=tolerance, atol=tolerance), (kernel, [a.shape for a in arguments])
+
+for rows, columns in (0, 5), (1, 1), (3, 7), (2, 63), (5, 64), (2, 65), (2, 1823):
+    x, out, (weight, bias) = real(rows, columns), np.zeros((rows, columns), np.float32), real(2, columns)
+    check(softmax.softmax, softmax.grid, softmax.reference, 1e-5, x, out)
+    check(softmax.softmax_looped, softmax.grid, softmax.reference, 1e-5, x, out)
+    check(layernorm.layernorm, layernorm.grid, layernorm.layernorm_reference, 1e-4, x, weight, bias, out)
+    check(layernorm.rmsnorm, layernorm.grid, layernorm.rmsnorm_reference, 1e-4, x, weight, out)
+for m, n, k in (0, 3, 4), (1, 1, 1), (7, 65, 33), (64, 64, 64), (129, 63, 17):
+    a, b = real(m, k), real(k, n)
+    check(matmul.matmul, matmul.grid, matmul.product, 1e-4, a, b, np.zeros((m, n), np.float32))
+    half = [v.astype(np.float16) for v in (a / 4, b, real(n), np.zeros((m, n)))]
+    check(matmul.layer, matmul.grid, matmul.layer_reference, 1e-2, *half)
+for heads, length in (0, 4), (1, 1), (2, 7), (2, 64), (1, 131):
+    arrays = [real(heads, length, attention.HEAD, dtype=np.float16) for _ in range(4)]
+    check(attention.attention, attention.grid, attention.attention_reference, 1e-2, *arrays)
+    check(attention.causal_attention, attention.grid, attention.causal_reference, 1e-2, *arrays)
+"""
+
 
 class ExamplesTest(unittest.TestCase):
     def setUp(self):
@@ -111,6 +146,20 @@ class ExamplesTest(unittest.TestCase):
         sizes = [str(n) for n in (0, 1, 7, 255, 256, 257, 511, 512, 513, 4099)]
         self.run_python("-c", _CHECK, *sizes, PHOBOS_TUNE="off")
         self.run_python("-c", _CHECK, "4099")
+
+    def test_tiles_agree_with_numpy(self):
+        self.run_python("-c", _TILES_CHECK, PHOBOS_TUNE="off")
+
+    def test_programs_with_tiles(self):
+        for name, arguments, said in (
+            ("softmax.py", ("64", "100"), ("softmax at C=100", "softmax_looped at C=100")),
+            ("layernorm.py", ("64", "100"), ("layernorm at C=100", "rmsnorm at C=100")),
+            ("matmul.py", ("64", "64", "64"), ("matmul at M=64", "layer at M=64")),
+            ("attention.py", ("1", "64"), ("attention at S=64", "causal_attention at S=64")),
+        ):
+            out = self.example(name, *arguments)
+            for line in said:
+                self.assertIn(line, out)
 
 
 if __name__ == "__main__":
