@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/codegen/host/contraction/contraction.h"
+#include "compiler/codegen/host/contraction/fusion.h"
 #include "compiler/codegen/host/reduction/reduction.h"
 #include "compiler/codegen/host/reduction/scan.h"
 #include "compiler/codegen/host/tile/access.h"
@@ -42,7 +43,10 @@ class HostMemory : public codegen::MemoryEmitter {
       : env_(environment), held_(held), scratch_(scratch) {}
 
   void EmitTileStatement(const ir::Op& op) override {
-    if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(op);
+    if (op.opcode == ir::Opcode::kStage) {
+      if (held_.offsets.count(&op) == 0) return;  // a product's, computed there
+      env_.held_tiles[op.result] = AddressOf(op);
+    }
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(op);
     const ir::Op& held = *env_.definitions[op.operands[0]];
     if (held.opcode == ir::Opcode::kDot && op.opcode != ir::Opcode::kStore) {
@@ -117,11 +121,13 @@ int64_t KernelEmitter::Emit() {
   entry->addFnAttr(llvm::Attribute::NoUnwind);
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
   ReadArguments(entry->getArg(0), entry->getArg(1));
-  const codegen::HeldMemory held = codegen::PlaceHeldTiles(function_, [this](const ir::Op& op) {
-    if (op.opcode == ir::Opcode::kDot) {
-      return ContractionBytes(op, env_.definitions[op.operands[0]]->type, env_.vector_bytes);
-    }
-    return HeldBytes(codegen::StoredType(function_, op));
+  const std::vector<bool> is_fused = FindFusedStages(function_);
+  const codegen::HeldMemory held = codegen::PlaceHeldTiles(function_, [&](const ir::Op& op) {
+    if (op.opcode == ir::Opcode::kStage && is_fused[op.result]) return int64_t{0};
+    if (op.opcode != ir::Opcode::kDot) return HeldBytes(codegen::StoredType(function_, op));
+    const ContractionOperands operands{env_.definitions[op.operands[0]]->type,
+                                       is_fused[op.operands[0]], is_fused[op.operands[1]]};
+    return ContractionBytes(op, operands, env_.vector_bytes);
   });
   HostMemory memory(env_, held, entry->getArg(4));
   codegen::BodyEmitter body(env_, memory);

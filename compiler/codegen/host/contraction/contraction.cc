@@ -20,6 +20,12 @@ int64_t CopyBytes(const ContractionPlan& plan, int64_t elements) {
   return (elements * ir::ByteSize(plan.sum_type) + 63) / 64 * 64;
 }
 
+ContractionOperands OperandsOf(const Environment& environment, const ir::Op& dot) {
+  return {environment.definitions[dot.operands[0]]->type,
+          environment.held_tiles[dot.operands[0]] == nullptr,
+          environment.held_tiles[dot.operands[1]] == nullptr};
+}
+
 class Contraction {
  public:
   // The sums start from what is at `sums`, or from 0.
@@ -28,31 +34,27 @@ class Contraction {
   void Emit();
 
  private:
-  // The operands of one stretch of k, and where its sums are.
-  struct Stretch {
+  // A tile of numbers in the sums' type: the address of its first one, elements between rows.
+  struct Rows {
+    llvm::Value* address = nullptr;
+    int64_t stride = 0;
+  };
+  // What one block of sums after the other is computed from, and where it is stored.
+  struct Panel {
+    Columns columns;
     llvm::Value* depth = nullptr;  // i64
     Rows a;
-    Rows b;
-    llvm::Value* sums = nullptr;
-    bool starts_from_zero = false;
-  };
-  // Columns of the result, as wide as a block of sums, and what of b belongs to them.
-  struct Panel {
-    int64_t width = 0;
-    unsigned vectors = 0;
     Rows b;
     llvm::Value* sums = nullptr;
   };
 
   void EmitProduct(llvm::Value* product);
-  void EmitStretch(Stretch stretch);
-  void EmitPanel(const Stretch& stretch, llvm::Value* column, int64_t width);
-  void EmitBlocks(const Stretch& stretch, const Panel& panel, int64_t first, int64_t count,
-                  int64_t first_row, int64_t rows);
-  void EmitBlock(const Stretch& stretch, const Panel& panel, llvm::Value* row, int64_t rows);
-  Vectors EmitSteps(const Stretch& stretch, const Panel& panel, llvm::Value* a, Vectors sums);
-  Vectors EmitStep(const Stretch& stretch, const Panel& panel, llvm::Value* a, llvm::Value* k,
-                   const Vectors& sums);
+  void EmitStretch(const Stretch& stretch);
+  void EmitPanel(const Stretch& stretch, const Rows& a, llvm::Value* column, int64_t width);
+  void EmitBlocks(const Panel& panel, int64_t count, int64_t first_row, int64_t rows);
+  void EmitBlock(const Panel& panel, llvm::Value* row, int64_t rows);
+  Vectors EmitSteps(const Panel& panel, llvm::Value* a, const Vectors& sums);
+  Vectors EmitStep(const Panel& panel, llvm::Value* a, llvm::Value* k, const Vectors& sums);
   void Clear();
 
   llvm::Value* LoadSums(llvm::Value* address, unsigned vector) const;
@@ -70,11 +72,10 @@ class Contraction {
   const Environment& env_;
   llvm::IRBuilder<>& b_;
   const ContractionPlan plan_;
-  const OperandCopier copier_;
+  Operand a_;
+  Operand b_tile_;
   const llvm::Align align_;  // of a sum
   llvm::Type* const vector_type_;
-  llvm::Value* const a_;
-  llvm::Value* const b_tile_;
   llvm::Value* const sums_;
   bool has_start_;
   llvm::Value* const copy_of_a_;
@@ -85,14 +86,12 @@ Contraction::Contraction(const Environment& environment, const ir::Op& dot, llvm
                          bool has_start, llvm::Value* workspace)
     : env_(environment),
       b_(environment.builder),
-      plan_(PlanContraction(dot, environment.definitions[dot.operands[0]]->type,
-                            environment.vector_bytes)),
-      copier_(environment, plan_),
+      plan_(PlanContraction(dot, OperandsOf(environment, dot), environment.vector_bytes)),
+      a_(environment, plan_, dot.operands[0]),
+      b_tile_(environment, plan_, dot.operands[1]),
       align_(ir::ByteSize(plan_.sum_type)),
       vector_type_(llvm::FixedVectorType::get(codegen::ElementType(b_.getContext(), plan_.sum_type),
                                               plan_.lanes)),
-      a_(HeldStart(environment, *environment.definitions[dot.operands[0]])),
-      b_tile_(HeldStart(environment, *environment.definitions[dot.operands[1]])),
       sums_(sums),
       has_start_(has_start),
       copy_of_a_(workspace),
@@ -117,90 +116,82 @@ void Contraction::Clear() {
 }
 
 void Contraction::EmitProduct(llvm::Value* product) {
-  llvm::Value* a = At(plan_.operand_type, a_, Times(product, plan_.m * plan_.k));
-  llvm::Value* b = At(plan_.operand_type, b_tile_, Times(product, plan_.k * plan_.n));
-  Stretch stretch;
-  stretch.sums = At(plan_.sum_type, sums_, Times(product, plan_.m * plan_.n));
-  stretch.starts_from_zero = !has_start_;
-  auto emit = [&](llvm::Value* begin, llvm::Value* depth) {
-    stretch.depth = depth;
-    stretch.a = {At(plan_.operand_type, a, begin), plan_.k};
-    stretch.b = {At(plan_.operand_type, b, Times(begin, plan_.is_transposed ? 1 : plan_.n)),
-                 plan_.is_transposed ? plan_.k : plan_.n};
-    EmitStretch(stretch);
-  };
-  if (plan_.k == plan_.stretch) return emit(env_.Int(0), env_.Int(plan_.k));
-  env_.Loop(env_.Int(0), env_.Int(plan_.k), plan_.stretch, [&](llvm::Value* begin) {
-    llvm::Value* left = b_.CreateSub(env_.Int(plan_.k), begin);
-    emit(begin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, env_.Int(plan_.stretch)));
+  if (plan_.k == plan_.stretch) return EmitStretch({product, env_.Int(0), env_.Int(plan_.k)});
+  env_.Loop(env_.Int(0), env_.Int(plan_.k), plan_.stretch, [&](llvm::Value* first) {
+    llvm::Value* left = b_.CreateSub(env_.Int(plan_.k), first);
+    EmitStretch({product, first,
+                 b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, env_.Int(plan_.stretch))});
   });
 }
 
-void Contraction::EmitStretch(Stretch stretch) {
+void Contraction::EmitStretch(const Stretch& stretch) {
+  Rows a{copy_of_a_, plan_.a_stride};
   if (plan_.copies_a) {
-    copier_.CopyA(stretch.a, stretch.depth, copy_of_a_);
-    stretch.a = {copy_of_a_, plan_.a_stride};
+    a_.CopyRows(stretch, copy_of_a_);
+  } else {
+    a.address = a_.AddressAt(stretch.product, stretch.first);
   }
   const int64_t width = plan_.panel_width();
   const int64_t whole = plan_.n / width * width;
   if (whole == width) {
-    EmitPanel(stretch, env_.Int(0), width);
+    EmitPanel(stretch, a, env_.Int(0), width);
   } else if (whole > 0) {
     env_.Loop(env_.Int(0), env_.Int(whole), width,
-              [&](llvm::Value* column) { EmitPanel(stretch, column, width); });
+              [&](llvm::Value* column) { EmitPanel(stretch, a, column, width); });
   }
-  if (whole < plan_.n) EmitPanel(stretch, env_.Int(whole), plan_.n - whole);
+  if (whole < plan_.n) EmitPanel(stretch, a, env_.Int(whole), plan_.n - whole);
 }
 
-void Contraction::EmitPanel(const Stretch& stretch, llvm::Value* column, int64_t width) {
+void Contraction::EmitPanel(const Stretch& stretch, const Rows& a, llvm::Value* column,
+                            int64_t width) {
   Panel panel;
-  panel.width = width;
-  panel.vectors = static_cast<unsigned>((width + plan_.lanes - 1) / plan_.lanes);
-  panel.sums = At(plan_.sum_type, stretch.sums, column);
-  panel.b = {At(plan_.operand_type, stretch.b.address,
-                plan_.is_transposed ? Times(column, plan_.k) : column),
-             stretch.b.stride};
+  panel.columns = {column, width, static_cast<unsigned>((width + plan_.lanes - 1) / plan_.lanes)};
+  panel.depth = stretch.depth;
+  panel.a = a;
   if (plan_.copies_b) {
-    copier_.CopyB(panel.b, stretch.depth, width, panel.vectors, copy_of_b_);
-    panel.b = {copy_of_b_, int64_t{plan_.lanes} * panel.vectors};
+    b_tile_.CopyPanel(stretch, panel.columns, copy_of_b_);
+    panel.b = {copy_of_b_, int64_t{plan_.lanes} * panel.columns.vectors};
+  } else {
+    llvm::Value* first = b_.CreateAdd(Times(stretch.first, plan_.n), column);
+    panel.b = {b_tile_.AddressAt(stretch.product, first), plan_.n};
   }
-  EmitBlocks(stretch, panel, 0, plan_.taller_blocks, 0, plan_.rows + 1);
-  EmitBlocks(stretch, panel, plan_.taller_blocks, plan_.blocks,
-             plan_.taller_blocks * (plan_.rows + 1), plan_.rows);
+  llvm::Value* start = b_.CreateAdd(Times(stretch.product, plan_.m * plan_.n), column);
+  panel.sums = At(plan_.sum_type, sums_, start);
+  const int64_t taller_rows = plan_.taller_blocks * (plan_.rows + 1);
+  EmitBlocks(panel, plan_.taller_blocks, 0, plan_.rows + 1);
+  EmitBlocks(panel, plan_.blocks - plan_.taller_blocks, taller_rows, plan_.rows);
 }
 
-// The blocks [first, end), all of `rows` rows, from row `first_row` on.
-void Contraction::EmitBlocks(const Stretch& stretch, const Panel& panel, int64_t first, int64_t end,
-                             int64_t first_row, int64_t rows) {
-  if (end - first == 1) return EmitBlock(stretch, panel, env_.Int(first_row), rows);
-  if (end == first) return;
-  env_.Loop(env_.Int(first_row), env_.Int(first_row + (end - first) * rows), rows,
-            [&](llvm::Value* row) { EmitBlock(stretch, panel, row, rows); });
+// So many blocks of `rows` rows, from row `first_row` on.
+void Contraction::EmitBlocks(const Panel& panel, int64_t count, int64_t first_row, int64_t rows) {
+  if (count == 1) return EmitBlock(panel, env_.Int(first_row), rows);
+  if (count == 0) return;
+  env_.Loop(env_.Int(first_row), env_.Int(first_row + count * rows), rows,
+            [&](llvm::Value* row) { EmitBlock(panel, row, rows); });
 }
 
-void Contraction::EmitBlock(const Stretch& stretch, const Panel& panel, llvm::Value* row,
-                            int64_t rows) {
-  llvm::Value* a = At(plan_.sum_type, stretch.a.address, Times(row, stretch.a.stride));
+void Contraction::EmitBlock(const Panel& panel, llvm::Value* row, int64_t rows) {
+  const unsigned vectors = panel.columns.vectors;
+  llvm::Value* a = At(plan_.sum_type, panel.a.address, Times(row, panel.a.stride));
   llvm::Value* start = At(plan_.sum_type, panel.sums, Times(row, plan_.n));
   auto address = [&](int64_t r) { return At(plan_.sum_type, start, env_.Int(r * plan_.n)); };
   Vectors sums;
   for (int64_t r = 0; r < rows; ++r) {
-    for (unsigned v = 0; v < panel.vectors; ++v) {
-      sums.push_back(stretch.starts_from_zero ? llvm::Constant::getNullValue(vector_type_)
-                                              : LoadSums(address(r), v));
+    for (unsigned v = 0; v < vectors; ++v) {
+      sums.push_back(has_start_ ? LoadSums(address(r), v)
+                                : llvm::Constant::getNullValue(vector_type_));
     }
   }
-  sums = EmitSteps(stretch, panel, a, std::move(sums));
+  sums = EmitSteps(panel, a, sums);
   for (int64_t r = 0; r < rows; ++r) {
-    for (unsigned v = 0; v < panel.vectors; ++v) {
-      StoreSums(panel, address(r), v, sums[static_cast<size_t>(r) * panel.vectors + v]);
+    for (unsigned v = 0; v < vectors; ++v) {
+      StoreSums(panel, address(r), v, sums[static_cast<size_t>(r) * vectors + v]);
     }
   }
 }
 
-// for k in [0, depth): at least one; the sums are in registers.
-Vectors Contraction::EmitSteps(const Stretch& stretch, const Panel& panel, llvm::Value* a,
-                               Vectors sums) {
+// For each k of the stretch, of which there is one at least. The sums stay in registers.
+Vectors Contraction::EmitSteps(const Panel& panel, llvm::Value* a, const Vectors& sums) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* inside = env_.NewBlock("steps");
   llvm::BasicBlock* after = env_.NewBlock("summed");
@@ -214,33 +205,34 @@ Vectors Contraction::EmitSteps(const Stretch& stretch, const Panel& panel, llvm:
     phi->addIncoming(sum, before);
     carried.push_back(phi);
   }
-  Vectors next = EmitStep(stretch, panel, a, k, carried);
+  Vectors next = EmitStep(panel, a, k, carried);
   for (size_t i = 0; i < next.size(); ++i) {
     llvm::cast<llvm::PHINode>(carried[i])->addIncoming(next[i], inside);
   }
   llvm::Value* next_k = b_.CreateAdd(k, env_.Int(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
   k->addIncoming(next_k, inside);
-  b_.CreateCondBr(b_.CreateICmpSLT(next_k, stretch.depth), inside, after);
+  b_.CreateCondBr(b_.CreateICmpSLT(next_k, panel.depth), inside, after);
   b_.SetInsertPoint(after);
   return next;
 }
 
-Vectors Contraction::EmitStep(const Stretch& stretch, const Panel& panel, llvm::Value* a,
-                              llvm::Value* k, const Vectors& sums) {
+Vectors Contraction::EmitStep(const Panel& panel, llvm::Value* a, llvm::Value* k,
+                              const Vectors& sums) {
+  const unsigned vectors = panel.columns.vectors;
   llvm::Value* row = At(plan_.sum_type, panel.b.address, Times(k, panel.b.stride));
   Vectors b;
-  for (unsigned v = 0; v < panel.vectors; ++v) {
+  for (unsigned v = 0; v < vectors; ++v) {
     b.push_back(b_.CreateAlignedLoad(
         vector_type_, At(plan_.sum_type, row, env_.Int(int64_t{plan_.lanes} * v)), align_));
   }
   Vectors next;
-  for (size_t i = 0; i < sums.size(); i += panel.vectors) {
-    const auto r = static_cast<int64_t>(i / panel.vectors);
-    llvm::Value* of_row = At(plan_.sum_type, a, env_.Int(r * stretch.a.stride));
+  for (size_t i = 0; i < sums.size(); i += vectors) {
+    const auto r = static_cast<int64_t>(i / vectors);
+    llvm::Value* of_row = At(plan_.sum_type, a, env_.Int(r * panel.a.stride));
     llvm::Value* element =
         b_.CreateAlignedLoad(vector_type_->getScalarType(), At(plan_.sum_type, of_row, k), align_);
     llvm::Value* spread = b_.CreateVectorSplat(plan_.lanes, element);
-    for (unsigned v = 0; v < panel.vectors; ++v) {
+    for (unsigned v = 0; v < vectors; ++v) {
       next.push_back(MultiplyAdd(spread, b[v], sums[i + v]));
     }
   }
@@ -254,7 +246,7 @@ llvm::Value* Contraction::MultiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Valu
 
 // Null: all lanes of the vector are columns of the panel.
 llvm::Constant* Contraction::MaskOf(const Panel& panel, unsigned vector) const {
-  const int64_t valid = panel.width - int64_t{plan_.lanes} * vector;
+  const int64_t valid = panel.columns.width - int64_t{plan_.lanes} * vector;
   if (valid >= plan_.lanes) return nullptr;
   llvm::SmallVector<llvm::Constant*, 64> lanes;
   for (int64_t lane = 0; lane < plan_.lanes; ++lane) lanes.push_back(b_.getInt1(lane < valid));
@@ -286,8 +278,9 @@ bool IsInPlace(const Environment& environment, const ir::Op& statement, ir::Valu
 
 }  // namespace
 
-int64_t ContractionBytes(const ir::Op& dot, const ir::Type& a_type, int64_t vector_bytes) {
-  const ContractionPlan plan = PlanContraction(dot, a_type, vector_bytes);
+int64_t ContractionBytes(const ir::Op& dot, const ContractionOperands& operands,
+                         int64_t vector_bytes) {
+  const ContractionPlan plan = PlanContraction(dot, operands, vector_bytes);
   return CopyBytes(plan, plan.a_elements()) + CopyBytes(plan, plan.b_elements());
 }
 

@@ -25,16 +25,55 @@ llvm::Value* RoundToTf32(llvm::IRBuilder<>& b, llvm::Value* value) {
   return b.CreateSelect(b.CreateFCmpUNO(value, value), value, rounded);
 }
 
-}  // namespace
-
-llvm::Value* OperandCopier::At(llvm::Value* address, llvm::Value* index) const {
-  return b_.CreateGEP(codegen::MemoryType(b_.getContext(), plan_.operand_type), address, index);
+// The value that `operand`, a kStage, stands for where it is not held.
+ir::ValueId Source(const Environment& environment, ir::ValueId operand) {
+  return environment.held_tiles[operand] != nullptr ? operand
+                                                    : environment.definitions[operand]->operands[0];
 }
 
-llvm::Value* OperandCopier::LoadPrepared(llvm::Value* address) const {
-  llvm::Type* element = codegen::MemoryType(b_.getContext(), plan_.operand_type);
-  llvm::Value* value = b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, plan_.lanes),
-                                            address, llvm::Align(ir::ByteSize(plan_.operand_type)));
+}  // namespace
+
+Operand::Operand(const Environment& environment, const ContractionPlan& plan, ir::ValueId value)
+    : env_(environment),
+      b_(environment.builder),
+      plan_(plan),
+      value_(Source(environment, value)),
+      shape_(environment.definitions[value]->type.shape),
+      held_(environment.held_tiles[value]),
+      evaluator_(environment) {
+  evaluator_.Collect(value_);
+  inside_ = evaluator_.PrepareLoads();
+  evaluator_.PrepareRanges();
+}
+
+llvm::Value* Operand::AddressAt(llvm::Value* product, llvm::Value* at) const {
+  const int64_t elements = shape_[shape_.size() - 2] * shape_.back();
+  llvm::Value* offset = b_.CreateAdd(b_.CreateMul(product, env_.Int(elements)), at);
+  return b_.CreateGEP(codegen::MemoryType(b_.getContext(), plan_.operand_type), held_, offset);
+}
+
+// A vector along the last side, the first `valid` lanes of which are of the tile.
+llvm::Value* Operand::Evaluate(const Stretch& stretch, llvm::Value* row, llvm::Value* column,
+                               int64_t valid, bool is_inside) {
+  Chunk chunk;
+  llvm::Value* product = stretch.product;
+  for (size_t side = shape_.size() - 2; side-- > 0;) {
+    llvm::Value* length = env_.Int(shape_[side]);
+    chunk.indices.insert(chunk.indices.begin(),
+                         side == 0 ? product : b_.CreateURem(product, length));
+    if (side > 0) product = b_.CreateUDiv(product, length);
+  }
+  chunk.indices.push_back(row);
+  chunk.indices.push_back(column);
+  chunk.lane_side = static_cast<int>(shape_.size()) - 1;
+  chunk.lanes = plan_.lanes;
+  chunk.valid_lanes = static_cast<unsigned>(std::min<int64_t>(valid, plan_.lanes));
+  chunk.is_inside = is_inside;
+  evaluator_.Forget();
+  return Prepared(evaluator_.EvaluateBroadcast(value_, chunk));
+}
+
+llvm::Value* Operand::Prepared(llvm::Value* value) const {
   switch (plan_.precision) {
     case ir::Precision::kTf32:
       return RoundToTf32(b_, value);
@@ -48,55 +87,70 @@ llvm::Value* OperandCopier::LoadPrepared(llvm::Value* address) const {
   return codegen::EmitCast(b_, value, plan_.operand_type, plan_.sum_type);
 }
 
-void OperandCopier::Store(llvm::Value* vector, llvm::Value* to, llvm::Value* index) const {
+void Operand::Store(llvm::Value* vector, llvm::Value* to, llvm::Value* index) const {
   llvm::Type* element = codegen::ElementType(b_.getContext(), plan_.sum_type);
   b_.CreateAlignedStore(vector, b_.CreateGEP(element, to, index),
                         llvm::Align(ir::ByteSize(plan_.sum_type)));
 }
 
-void OperandCopier::CopyA(const Rows& from, llvm::Value* depth, llvm::Value* to) const {
-  env_.Loop(env_.Int(0), env_.Int(plan_.m), 1, [&](llvm::Value* row) {
-    llvm::Value* source = At(from.address, b_.CreateMul(row, env_.Int(from.stride)));
-    llvm::Value* target = b_.CreateMul(row, env_.Int(plan_.a_stride));
-    env_.Loop(env_.Int(0), depth, plan_.lanes, [&](llvm::Value* k) {
-      Store(LoadPrepared(At(source, k)), to, b_.CreateAdd(target, k));
+// The last stretch may end within a vector.
+void Operand::CopyRows(const Stretch& stretch, llvm::Value* to) {
+  const int64_t lanes = plan_.lanes;
+  const int64_t rest = plan_.k % lanes;
+  llvm::Value* whole = b_.CreateAnd(stretch.depth, env_.Int(-lanes));
+  evaluator_.EmitBothWays(inside_, [&](bool is_inside) {
+    env_.Loop(env_.Int(0), env_.Int(plan_.m), 1, [&](llvm::Value* row) {
+      llvm::Value* target = b_.CreateMul(row, env_.Int(plan_.a_stride));
+      auto copy = [&](llvm::Value* k, int64_t valid) {
+        llvm::Value* column = b_.CreateAdd(stretch.first, k);
+        Store(Evaluate(stretch, row, column, valid, is_inside), to, b_.CreateAdd(target, k));
+      };
+      env_.Loop(env_.Int(0), whole, lanes, [&](llvm::Value* k) { copy(k, lanes); });
+      if (rest == 0) return;
+      env_.Branch(
+          b_.CreateICmpSLT(whole, stretch.depth), [&] { copy(whole, rest); }, [] {});
     });
   });
 }
 
-void OperandCopier::CopyB(const Rows& from, llvm::Value* depth, int64_t width, unsigned vectors,
-                          llvm::Value* to) const {
-  if (plan_.is_transposed) return CopyColumnsOfB(from, depth, width, vectors, to);
-  CopyRowsOfB(from, depth, vectors, to);
-}
-
-void OperandCopier::CopyRowsOfB(const Rows& from, llvm::Value* depth, unsigned vectors,
-                                llvm::Value* to) const {
-  env_.Loop(env_.Int(0), depth, 1, [&](llvm::Value* k) {
-    llvm::Value* source = At(from.address, b_.CreateMul(k, env_.Int(from.stride)));
-    llvm::Value* target = b_.CreateMul(k, env_.Int(int64_t{plan_.lanes} * vectors));
-    for (unsigned v = 0; v < vectors; ++v) {
-      llvm::Value* column = env_.Int(int64_t{plan_.lanes} * v);
-      Store(LoadPrepared(At(source, column)), to, b_.CreateAdd(target, column));
-    }
+void Operand::CopyPanel(const Stretch& stretch, const Columns& columns, llvm::Value* to) {
+  if (plan_.is_transposed) return CopyColumns(stretch, columns, to);
+  evaluator_.EmitBothWays(inside_, [&](bool is_inside) {
+    env_.Loop(env_.Int(0), stretch.depth, 1, [&](llvm::Value* k) {
+      llvm::Value* row = b_.CreateAdd(stretch.first, k);
+      llvm::Value* target = b_.CreateMul(k, env_.Int(int64_t{plan_.lanes} * columns.vectors));
+      for (unsigned v = 0; v < columns.vectors; ++v) {
+        const int64_t skipped = int64_t{plan_.lanes} * v;
+        llvm::Value* column = b_.CreateAdd(columns.first, env_.Int(skipped));
+        Store(Evaluate(stretch, row, column, columns.width - skipped, is_inside), to,
+              b_.CreateAdd(target, env_.Int(skipped)));
+      }
+    });
   });
 }
 
-// A row of b is a column of the copy: squares of vectors are turned.
-void OperandCopier::CopyColumnsOfB(const Rows& from, llvm::Value* depth, int64_t width,
-                                   unsigned vectors, llvm::Value* to) const {
+// A row of b is a column of the copy: squares of vectors are turned. Reads up to a vector behind
+// the stretch: the tile is in memory, and has room behind it.
+void Operand::CopyColumns(const Stretch& stretch, const Columns& columns, llvm::Value* to) const {
+  llvm::Type* element = codegen::MemoryType(b_.getContext(), plan_.operand_type);
+  const llvm::Align align(ir::ByteSize(plan_.operand_type));
   const int64_t lanes = plan_.lanes;
-  for (int64_t v = 0; v < vectors; ++v) {
-    env_.Loop(env_.Int(0), depth, lanes, [&](llvm::Value* k) {
+  llvm::Value* from = AddressAt(
+      stretch.product, b_.CreateAdd(b_.CreateMul(columns.first, env_.Int(plan_.k)), stretch.first));
+  for (int64_t v = 0; v < columns.vectors; ++v) {
+    env_.Loop(env_.Int(0), stretch.depth, lanes, [&](llvm::Value* k) {
       VectorRows rows;
-      for (int64_t lane = 0; lane < std::min(lanes, width - v * lanes); ++lane) {
-        llvm::Value* row = At(from.address, env_.Int((v * lanes + lane) * from.stride));
-        rows.push_back(LoadPrepared(At(row, k)));
+      for (int64_t lane = 0; lane < std::min(lanes, columns.width - v * lanes); ++lane) {
+        llvm::Value* place = b_.CreateAdd(k, env_.Int((v * lanes + lane) * plan_.k));
+        rows.push_back(
+            Prepared(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, plan_.lanes),
+                                          b_.CreateGEP(element, from, place), align)));
       }
       rows.resize(static_cast<size_t>(lanes), llvm::Constant::getNullValue(rows[0]->getType()));
       TransposeRows(b_, &rows);
       for (int64_t step = 0; step < lanes; ++step) {
-        llvm::Value* row = b_.CreateMul(b_.CreateAdd(k, env_.Int(step)), env_.Int(lanes * vectors));
+        llvm::Value* row =
+            b_.CreateMul(b_.CreateAdd(k, env_.Int(step)), env_.Int(lanes * columns.vectors));
         Store(rows[static_cast<size_t>(step)], to, b_.CreateAdd(row, env_.Int(v * lanes)));
       }
     });

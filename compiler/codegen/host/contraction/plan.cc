@@ -31,14 +31,15 @@ int64_t ContractionPlan::b_elements() const {
   return copies_b ? RoundUp(stretch, lanes) * panel_width() : 0;
 }
 
-ContractionPlan PlanContraction(const ir::Op& dot, const ir::Type& a_type, int64_t vector_bytes) {
+ContractionPlan PlanContraction(const ir::Op& dot, const ContractionOperands& operands,
+                                int64_t vector_bytes) {
   ContractionPlan plan;
   const size_t rank = dot.type.shape.size();
   for (size_t side = 0; side + 2 < rank; ++side) plan.batch *= dot.type.shape[side];
   plan.m = dot.type.shape[rank - 2];
   plan.n = dot.type.shape[rank - 1];
-  plan.k = a_type.shape.back();
-  plan.operand_type = a_type.dtype;
+  plan.k = operands.a_type.shape.back();
+  plan.operand_type = operands.a_type.dtype;
   plan.sum_type = dot.type.dtype;
   plan.precision = static_cast<ir::Precision>(dot.index);
   plan.is_transposed = dot.axis == 1;
@@ -57,8 +58,9 @@ ContractionPlan PlanContraction(const ir::Op& dot, const ir::Type& a_type, int64
 
   const bool changes =
       plan.operand_type != plan.sum_type || plan.precision != ir::Precision::kExact;
-  plan.copies_a = changes || plan.n > 4 * plan.panel_width();
-  plan.copies_b = changes || plan.is_transposed || plan.blocks >= kBlocksWorthCopy;
+  plan.copies_a = changes || operands.a_is_fused || plan.n > 4 * plan.panel_width();
+  plan.copies_b =
+      changes || operands.b_is_fused || plan.is_transposed || plan.blocks >= kBlocksWorthCopy;
   plan.a_stride = plan.copies_a ? RoundUp(plan.stretch, plan.lanes) + kGap : plan.k;
   return plan;
 }

@@ -41,8 +41,15 @@ struct ContractionPlan {
   int64_t b_elements() const;
 };
 
-// `a_type` is that of the kDot's first operand.
-ContractionPlan PlanContraction(const ir::Op& dot, const ir::Type& a_type, int64_t vector_bytes);
+// What is known of a kDot's operands. A fused one (fusion.h) is not in memory.
+struct ContractionOperands {
+  ir::Type a_type;
+  bool a_is_fused = false;
+  bool b_is_fused = false;
+};
+
+ContractionPlan PlanContraction(const ir::Op& dot, const ContractionOperands& operands,
+                                int64_t vector_bytes);
 
 }  // namespace phobos::compiler::host
 

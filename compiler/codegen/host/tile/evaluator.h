@@ -42,6 +42,9 @@ class Evaluator {
 
   // i1: all loads are inside their tensors; null: they always are.
   llvm::Value* PrepareLoads();
+  // Emits what chunks that are not inside need, before several calls of EmitBothWays; a single one
+  // does it where it is needed.
+  void PrepareRanges();
   // Emits `body` twice: for where `inside` (null: true) holds, and for where it does not, after
   // what chunks that are not inside need.
   void EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool is_inside)> body);
@@ -71,7 +74,6 @@ class Evaluator {
   // A value at a place: what is known already of the chunk that is being emitted.
   using Known = std::tuple<ir::ValueId, bool, std::vector<llvm::Value*>>;
 
-  void PrepareRanges();
   void TraceLanesOf(ir::ValueId value, int lane_side);
   llvm::Value* EvaluateNew(const ir::Op& op, const Chunk& chunk);
   llvm::Value* EvaluateIota(const Chunk& chunk);
