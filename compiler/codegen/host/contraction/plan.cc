@@ -19,10 +19,31 @@ int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Rows of a block of sums such that they, a row of b and some of a fit the vector registers.
-int64_t MostRows(int64_t vector_bytes, unsigned vectors) {
-  if (vector_bytes == 64) return vectors == 2 ? 12 : 16;
-  return vectors == 2 ? 6 : 8;
+// Rows of a block of sums: at most so many that they, a row of b and some of a fit the vector
+// registers; with `least` rows there are still sums enough to wait for none.
+struct Heights {
+  int64_t most;
+  int64_t least;
+};
+
+Heights HeightsFor(int64_t vector_bytes, unsigned vectors) {
+  if (vector_bytes == 64) return vectors == 2 ? Heights{12, 8} : Heights{16, 12};
+  return vectors == 2 ? Heights{6, 5} : Heights{8, 8};
+}
+
+// Blocks of one height if there is one, for each height is code of its own; else of two heights, as
+// even as can be.
+void CutRows(const Heights& heights, ContractionPlan* plan) {
+  const int64_t most = std::min(heights.most, plan->m);
+  for (int64_t rows = most; rows >= heights.least; --rows) {
+    if (plan->m % rows != 0) continue;
+    plan->rows = rows;
+    plan->blocks = plan->m / rows;
+    return;
+  }
+  plan->blocks = (plan->m + most - 1) / most;
+  plan->rows = plan->m / plan->blocks;
+  plan->taller_blocks = plan->m % plan->blocks;
 }
 
 }  // namespace
@@ -50,10 +71,7 @@ ContractionPlan PlanContraction(const ir::Op& dot, const ContractionOperands& op
   const auto width = std::clamp<uint64_t>(wanted, 16, static_cast<uint64_t>(vector_bytes));
   plan.lanes = static_cast<unsigned>(width / bytes);
   plan.vectors = plan.n > plan.lanes ? 2 : 1;
-  plan.blocks =
-      RoundUp(plan.m, MostRows(vector_bytes, plan.vectors)) / MostRows(vector_bytes, plan.vectors);
-  plan.rows = plan.m / plan.blocks;
-  plan.taller_blocks = plan.m % plan.blocks;
+  CutRows(HeightsFor(vector_bytes, plan.vectors), &plan);
   plan.stretch = std::min(plan.k, kStretch);
 
   const bool changes =
