@@ -41,11 +41,55 @@ llvm::Value* Lanes(llvm::IRBuilder<>& builder, llvm::Value* vector, unsigned fir
 
 }  // namespace
 
-Combination::Combination(llvm::IRBuilder<>& builder, const ir::Op& op, DType dtype)
+Combination::Combination(llvm::IRBuilder<>& builder, const ir::Op& op, DType dtype,
+                         bool ranks_floats)
     : b_(builder),
       reduction_(op.opcode),
       dtype_(dtype),
-      gives_place_(op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum) {}
+      gives_place_(op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum),
+      is_ranked_(ranks_floats && ir::IsFloat(dtype) &&
+                 (op.opcode == Opcode::kMaximumOver || op.opcode == Opcode::kMinimumOver)) {}
+
+// As signed integers the bits of positive floats are in their order, those of negative ones, all
+// but the sign turned over, too: -NaN, -infinity ... -0, 0 ... infinity, NaN. Counted from one end
+// of the infinities on, unsigned and around, both kinds of NaN are beyond the other end. Two
+// vectors are combined by one instruction so, where floats would take five.
+llvm::Value* Combination::Ranked(llvm::Value* floats) const {
+  const unsigned width = floats->getType()->getScalarSizeInBits();
+  llvm::Type* type = WithLanesOf(b_.getIntNTy(width), floats->getType());
+  llvm::Value* bits = b_.CreateBitCast(floats, type);
+  llvm::Value* sign = b_.CreateAShr(bits, llvm::ConstantInt::get(type, width - 1));
+  llvm::Value* turned = b_.CreateLShr(sign, llvm::ConstantInt::get(type, 1));
+  return b_.CreateSub(b_.CreateXor(bits, turned), LowestRank(type));
+}
+
+llvm::Value* Combination::Unranked(llvm::Value* ranks) const {
+  llvm::Type* type = ranks->getType();
+  const unsigned width = type->getScalarSizeInBits();
+  llvm::Value* ordered = b_.CreateAdd(ranks, LowestRank(type));
+  llvm::Value* sign = b_.CreateAShr(ordered, llvm::ConstantInt::get(type, width - 1));
+  llvm::Value* bits = b_.CreateXor(ordered, b_.CreateLShr(sign, llvm::ConstantInt::get(type, 1)));
+  llvm::Type* element = ElementType(b_.getContext(), dtype_);
+  return b_.CreateBitCast(bits, WithLanesOf(element, type));
+}
+
+// The signed integer that counts as 0: -infinity where the largest is wanted, else what follows
+// infinity.
+llvm::Constant* Combination::LowestRank(llvm::Type* type) const {
+  const unsigned width = type->getScalarSizeInBits();
+  const int fraction = dtype_ == DType::kF16    ? 10
+                       : dtype_ == DType::kBF16 ? 7
+                       : width == 32            ? 23
+                                                : 52;
+  llvm::APInt infinity = llvm::APInt::getSignedMaxValue(width);
+  infinity.clearLowBits(static_cast<unsigned>(fraction));
+  return llvm::ConstantInt::get(type, WantsLargest(reduction_) ? ~infinity : infinity + 1);
+}
+
+llvm::Value* Combination::ResultOf(const Partial& partial) const {
+  if (gives_place_) return partial.place;
+  return is_ranked_ ? Unranked(partial.value) : partial.value;
+}
 
 // A sum's is -0.0: 0.0 would make a 0.0 of a -0.0.
 ir::ConstantValue Combination::Identity() const {
@@ -71,13 +115,18 @@ Partial Combination::Nothing(unsigned lanes) const {
   };
   Partial nothing;
   nothing.value = spread(ConstantOf(b_.getContext(), dtype_, Identity()));
+  if (is_ranked_) {
+    llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(ir::BitWidth(dtype_)));
+    nothing.value = spread(WantsLargest(reduction_) ? llvm::Constant::getNullValue(type)
+                                                    : llvm::Constant::getAllOnesValue(type));
+  }
   if (gives_place_) nothing.place = spread(b_.getInt32(std::numeric_limits<int32_t>::max()));
   return nothing;
 }
 
 Partial Combination::Of(llvm::Value* elements, unsigned lanes, unsigned valid, llvm::Value* first,
                         unsigned step) const {
-  Partial part{elements, nullptr};
+  Partial part{is_ranked_ ? Ranked(elements) : elements, nullptr};
   if (gives_place_) {
     part.place = b_.CreateTrunc(first, b_.getInt32Ty());
     if (lanes > 1) part.place = b_.CreateVectorSplat(lanes, part.place);
@@ -126,6 +175,10 @@ Partial Combination::Add(const Partial& partial, const Partial& later) const {
 
 Partial Combination::Combine(const Partial& low, const Partial& high) const {
   const bool is_bool = dtype_ == DType::kBool;
+  if (is_ranked_) {
+    const auto extreme = WantsLargest(reduction_) ? llvm::Intrinsic::umax : llvm::Intrinsic::umin;
+    return {b_.CreateBinaryIntrinsic(extreme, low.value, high.value), nullptr};
+  }
   switch (reduction_) {
     case Opcode::kSumOver:
       return {Emit(Opcode::kAdd, low.value, high.value), nullptr};

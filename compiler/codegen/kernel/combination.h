@@ -12,7 +12,8 @@
 
 namespace phobos::compiler::codegen {
 
-// What some elements combine to: vectors, one partial a lane, or scalars.
+// What some elements combine to: vectors, one partial a lane, or scalars. A largest or smallest
+// float is kept as an unsigned integer that is in the same order, NaNs beyond all else.
 struct Partial {
   llvm::Value* value = nullptr;
   llvm::Value* place = nullptr;  // i32, where the value stands; null: nobody asks
@@ -21,8 +22,11 @@ using Partials = std::vector<Partial>;
 
 class Combination {
  public:
-  // Of elements of `dtype`, for the reduction `op`. Both must outlive it.
-  Combination(llvm::IRBuilder<>& builder, const ir::Op& op, ir::DType dtype);
+  // Of elements of `dtype`, for the reduction `op`. Both must outlive it. Partials have that type;
+  // but where `ranks_floats`, a largest or smallest float is kept as an unsigned integer that is in
+  // the same order, NaNs beyond all else.
+  Combination(llvm::IRBuilder<>& builder, const ir::Op& op, ir::DType dtype,
+              bool ranks_floats = false);
 
   // What leaves any partial as it is, to the bit, when combined with it. One lane: a scalar.
   Partial Nothing(unsigned lanes) const;
@@ -44,19 +48,22 @@ class Combination {
   // The lanes of a vector, halved until one is left: the reduction's result.
   llvm::Value* OverLanes(Partial partial) const;
   // The reduction's results, one a lane.
-  llvm::Value* ResultOf(const Partial& partial) const {
-    return gives_place_ ? partial.place : partial.value;
-  }
+  llvm::Value* ResultOf(const Partial& partial) const;
 
  private:
   llvm::Value* Emit(ir::Opcode opcode, llvm::Value* a, llvm::Value* b = nullptr) const;
   llvm::Value* Beats(llvm::Value* a, llvm::Value* b) const;
   ir::ConstantValue Identity() const;
+  // Both ways between floats and the integers that are in their order.
+  llvm::Value* Ranked(llvm::Value* floats) const;
+  llvm::Value* Unranked(llvm::Value* ranks) const;
+  llvm::Constant* LowestRank(llvm::Type* type) const;
 
   llvm::IRBuilder<>& b_;
   const ir::Opcode reduction_;
   const ir::DType dtype_;
   const bool gives_place_;
+  const bool is_ranked_;  // whether partials are integers that are in the order of the floats
 };
 
 }  // namespace phobos::compiler::codegen

@@ -74,7 +74,8 @@ Reduction::Reduction(const Environment& environment, const ir::Op& op, llvm::Val
       length_(shape_[op.axis]),
       partials_(op.index),
       evaluator_(environment),
-      combination_(environment.builder, op, environment.definitions[op.operands[0]]->type.dtype) {
+      combination_(environment.builder, op, environment.definitions[op.operands[0]]->type.dtype,
+                   /*ranks_floats=*/true) {
   evaluator_.CollectOperands(op);
   lanes_ = evaluator_.LanesFor(shape_[lane_side_]);
   if (axis_ == lane_side_) {
