@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What phobos-compile costs: CPU a variant of the vector add, and 256 variants at two jobs.
+"""What phobos-compile costs: CPU a variant of the vector add, 256 variants of it and 64 of a GEMM at two jobs.
 
     python3 bench/compiler/compile_cost.py [--json FILE] [--times N] [--chip NAME]
 
@@ -21,9 +21,25 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from private_daemon import located
 
-CPU_LIMIT_MS, WALL_LIMIT_S = 7.0, 1.2
+# CPU ms a variant, wall s of all.
+LIMITS = {"256 block sizes": (7.0, 1.2), "64 of a GEMM": (20.0, 0.7)}
 
-SOURCE = """from __future__ import annotations
+GEMM = """from __future__ import annotations
+import phobos.lang as ph
+
+
+@ph.kernel(key=("M", "N", "K"))
+@ph.autotune(BM=[32, 256], BN=[32, 256], BK=[32, 256])
+def gemm(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f32][M, N], alpha: ph.f32, beta: ph.f32):
+    i: ph.let = ph.ctx.block.x * BM
+    j: ph.let = ph.ctx.block.y * BN
+    acc: ph.tile[ph.f32][BM, BN] = 0.0
+    for k in ph.range(0, K, BK):
+        acc += ph.dot(a[i:+BM, k:+BK], b[k:+BK, j:+BN])
+    c[i:+BM, j:+BN] = alpha * acc + beta * c[i:+BM, j:+BN]
+"""
+
+ADD = """from __future__ import annotations
 import phobos.lang as ph
 
 
@@ -35,13 +51,13 @@ def add(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32]
 """
 
 
-def compiled(blocks, chip):
-    """One run over these block sizes: (wall s, CPU s)."""
+def compiled(source, chip):
+    """One run over the space of a source: (wall s, CPU s)."""
     compiler = located("PHOBOS_COMPILER", "bazel-bin/compiler/main/phobos-compile")
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "add.py")
+        path = os.path.join(folder, "kernel.py")
         with open(path, "w") as file:
-            file.write(SOURCE.format(blocks=list(blocks)))
+            file.write(source)
         command = [compiler, path, "--all-variants", "--check-races", "--jobs=2", "--chip", chip]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.perf_counter()
@@ -58,25 +74,28 @@ def main():
     options.add_argument("--times", type=int, default=5)
     options.add_argument("--chip", default="native")
     chosen = options.parse_args()
+    blocks = (256, 512, 1024, 2048, 4096)
+    many = tuple(64 * k for k in range(256, 0, -1))
     cases = {
-        "the requirements' 5": (256, 512, 1024, 2048, 4096),
-        "256 block sizes": tuple(64 * k for k in range(256, 0, -1)),
+        "the requirements' 5": (ADD.format(blocks=list(blocks)), len(blocks)),
+        "256 block sizes": (ADD.format(blocks=list(many)), len(many)),
+        "64 of a GEMM": (GEMM, 64),
     }
-    figures = {}
+    figures, met = {}, True
     print(f"{'variants':24}{'wall ms':>10}{'CPU ms':>10}{'CPU ms a variant':>18}")
-    for name, blocks in cases.items():
-        runs = [compiled(blocks, chosen.chip) for _ in range(chosen.times)]
+    for name, (source, variants) in cases.items():
+        runs = [compiled(source, chosen.chip) for _ in range(chosen.times)]
         wall, cpu = (statistics.median(run[part] for run in runs) for part in (0, 1))
-        figures[name] = {"wall_s": wall, "cpu_s": cpu, "variants": len(blocks)}
-        print(f"{name:24}{1e3 * wall:10.1f}{1e3 * cpu:10.1f}{1e3 * cpu / len(blocks):18.2f}")
-    many = figures["256 block sizes"]
-    each = 1e3 * many["cpu_s"] / many["variants"]
-    print(f"CPU a variant: {each:.2f} ms (at most {CPU_LIMIT_MS:.0f})")
-    print(f"256 variants: {many['wall_s']:.2f} s (at most {WALL_LIMIT_S})")
+        figures[name] = {"wall_s": wall, "cpu_s": cpu, "variants": variants}
+        print(f"{name:24}{1e3 * wall:10.1f}{1e3 * cpu:10.1f}{1e3 * cpu / variants:18.2f}")
+        if name in LIMITS:
+            cpu_ms, wall_s = LIMITS[name]
+            print(f"  at most {cpu_ms:.0f} ms CPU a variant, {wall_s} s wall")
+            met &= 1e3 * cpu / variants <= cpu_ms and wall <= wall_s
     if chosen.json:
         with open(chosen.json, "w") as file:
             json.dump(figures, file, indent=1)
-    return 0 if each <= CPU_LIMIT_MS and many["wall_s"] <= WALL_LIMIT_S else 1
+    return 0 if met else 1
 
 
 if __name__ == "__main__":
