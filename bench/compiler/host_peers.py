@@ -4,8 +4,9 @@
 
     python3 bench/compiler/host_peers.py [--json FILE] [--rounds N] [--size N] [gemm] [softmax]
 
-Both sides take two threads and turns in one process; figures are of each side's fastest and median round, and of the round
-that took the least CPU time, a thread, which other work on the machine changes least. The peak is that of a loop of independent
+Both sides take two threads and turns in one process; figures are of each side's fastest and median round. Of the GEMM, whose
+rounds are long enough for that, also of the round that took the least CPU time, a thread: other work on the machine changes
+that least. The softmax takes ten times as many rounds. The peak is that of a loop of independent
 fmas on one thread, by its CPU time: what no GEMM on this chip can pass. Starts a daemon of its own. Needs libphobos.so, phobosd and phobos-compile, built in the checkout or named by PHOBOS_LIBRARY, PHOBOS_DAEMON and
 PHOBOS_COMPILER, and gcc.
 """
@@ -24,7 +25,8 @@ import tempfile
 import time
 
 THREADS = 2
-os.environ.update(OPENBLAS_NUM_THREADS=str(THREADS), OMP_NUM_THREADS=str(THREADS))
+# Threads that wait for their next work must not take the other side's processor.
+os.environ.update(OPENBLAS_NUM_THREADS=str(THREADS), OMP_NUM_THREADS=str(THREADS), OMP_WAIT_POLICY="passive")
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from private_daemon import ROOT, private_daemon
 
@@ -90,10 +92,12 @@ def in_turn(rounds, sides):
 
 def report(title, unit, work, times, limit, figures):
     """Prints each side's rate; gives the first one's over the second one's, fastest round by fastest round."""
-    print(f"{title}, {THREADS} threads: {unit}, fastest and median round, and by CPU time")
+    has_cpu = unit == "GFLOP/s"
+    print(f"{title}, {THREADS} threads: {unit}, fastest and median round" + (", and by CPU time" if has_cpu else ""))
     rows = {}
     for name, (wall, cpu) in times.items():
-        rows[name] = [work / seconds / 1e9 for seconds in (min(wall), statistics.median(wall), min(cpu))]
+        seconds = [min(wall), statistics.median(wall)] + ([min(cpu)] if has_cpu else [])
+        rows[name] = [work / each / 1e9 for each in seconds]
         print(f"  {name:20}" + "".join(f"{rate:10.1f}" for rate in rows[name]))
     ratios = [ours / theirs for ours, theirs in zip(*list(rows.values())[:2])]
     print("  " + " ".join(f"{ratio:.2f} x" for ratio in ratios) + f" (the first at least {limit})")
@@ -171,7 +175,7 @@ def main():
         if "gemm" in chosen.sections:
             met &= gemm_section(chosen.size, chosen.rounds, figures)
         if "softmax" in chosen.sections:
-            met &= softmax_section(chosen.rounds, figures)
+            met &= softmax_section(10 * chosen.rounds, figures)
     if chosen.json:
         with open(chosen.json, "w") as file:
             json.dump(figures, file, indent=1)

@@ -284,10 +284,11 @@ def k({params}out: ph.tensor[ph.{result}][{', '.join(map(str, shape))}]):
 
     def test_types_and_batches(self):
         generator = np.random.default_rng(5)
-        for dtype, result, leading in (("f16", "f32", (3,)), ("f32", "f32", (2, 2)), ("f64", "f64", (2,)),
-                                       ("i8", "i32", (2, 3)), ("u8", "i32", ())):
-            a = generator.integers(0, 9, (*leading, 14, 37)).astype(NUMPY[dtype])
-            b = generator.integers(0, 9, (*leading, 37, 20)).astype(NUMPY[dtype])
+        for dtype, result, leading, depth in (("f16", "f32", (3,), 37), ("f32", "f32", (2, 2), 270),
+                                              ("f64", "f64", (2,), 300), ("i8", "i32", (2, 3), 37),
+                                              ("u8", "i32", (), 513)):
+            a = generator.integers(0, 9, (*leading, 14, depth)).astype(NUMPY[dtype])
+            b = generator.integers(0, 9, (*leading, depth, 20)).astype(NUMPY[dtype])
             acc = generator.integers(0, 9, (*leading, 14, 20)).astype(NUMPY[result])
             want = a.astype(NUMPY[result]) @ b.astype(NUMPY[result]) + acc
             for got in self.multiply("ph.dot(a_, b_)", dtype, result, a, b, acc, want.shape):

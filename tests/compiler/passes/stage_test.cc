@@ -161,6 +161,30 @@ TEST_F(StageTest, AReductionIsHeldIfItGivesATile) {
   EXPECT_EQ(Count(text, " = stage "), 2) << text;  // what is reshaped, and the rows
 }
 
+TEST_F(StageTest, WhatIsMultipliedIsHeldAndWhatAVariableTakesIsNot) {
+  const int32_t m = b.AddTensor("m", DType::kF32, {{-1, 8}, {-1, 8}});
+  const std::vector<ir::Subscript> all = {SliceAt(b.Int(0), 8), SliceAt(b.Int(0), 8)};
+  const ir::VarId sums = b.Declare("sums", b.Load(m, all));
+  const ValueId product = b.Dot(b.Load(m, all), b.Read(sums), b.Read(sums),
+                                /*is_transposed=*/false, ir::Precision::kExact);
+  b.Write(sums, product);
+  b.Store(m, all, b.Read(sums));
+  const std::string text = Staged();
+  // Both operands, but not what the sums start from, nor the sums.
+  EXPECT_EQ(Count(text, " = stage "), 2) << text;
+  EXPECT_EQ(Count(text, " acc "), 1) << text;
+}
+
+TEST_F(StageTest, AProductThatIsUsedTwiceIsHeld) {
+  const int32_t m = b.AddTensor("m", DType::kF32, {{-1, 8}, {-1, 8}});
+  const std::vector<ir::Subscript> all = {SliceAt(b.Int(0), 8), SliceAt(b.Int(0), 8)};
+  const ValueId tile = b.Load(m, all);
+  const ValueId product = b.Dot(tile, tile, ir::kNoValue, true, ir::Precision::kTf32);
+  b.Declare("first", product);
+  b.Store(m, all, product);
+  EXPECT_EQ(Stages(), 2);  // the tile, and the product
+}
+
 TEST_F(StageTest, InRegistersALoadThatIsReducedAndUsedIsHeld) {
   const ValueId loaded = LoadAt(x, base);
   const ValueId all = b.Reduce(Opcode::kSumOver, loaded, 0, 32);

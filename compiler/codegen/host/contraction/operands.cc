@@ -137,11 +137,12 @@ void Operand::CopyColumns(const Stretch& stretch, const Columns& columns, llvm::
   const int64_t lanes = plan_.lanes;
   llvm::Value* from = AddressAt(
       stretch.product, b_.CreateAdd(b_.CreateMul(columns.first, env_.Int(plan_.k)), stretch.first));
-  for (int64_t v = 0; v < columns.vectors; ++v) {
+  auto copy = [&](llvm::Value* column, int64_t valid) {
+    llvm::Value* rows_at = b_.CreateMul(column, env_.Int(plan_.k));
     env_.Loop(env_.Int(0), stretch.depth, lanes, [&](llvm::Value* k) {
       VectorRows rows;
-      for (int64_t lane = 0; lane < std::min(lanes, columns.width - v * lanes); ++lane) {
-        llvm::Value* place = b_.CreateAdd(k, env_.Int((v * lanes + lane) * plan_.k));
+      for (int64_t lane = 0; lane < valid; ++lane) {
+        llvm::Value* place = b_.CreateAdd(b_.CreateAdd(rows_at, k), env_.Int(lane * plan_.k));
         rows.push_back(
             Prepared(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, plan_.lanes),
                                           b_.CreateGEP(element, from, place), align)));
@@ -151,10 +152,18 @@ void Operand::CopyColumns(const Stretch& stretch, const Columns& columns, llvm::
       for (int64_t step = 0; step < lanes; ++step) {
         llvm::Value* row =
             b_.CreateMul(b_.CreateAdd(k, env_.Int(step)), env_.Int(lanes * columns.vectors));
-        Store(rows[static_cast<size_t>(step)], to, b_.CreateAdd(row, env_.Int(v * lanes)));
+        Store(rows[static_cast<size_t>(step)], to, b_.CreateAdd(row, column));
       }
     });
+  };
+  const int64_t whole = columns.width / lanes * lanes;
+  if (whole == lanes) {
+    copy(env_.Int(0), lanes);
+  } else {
+    env_.Loop(env_.Int(0), env_.Int(whole), lanes,
+              [&](llvm::Value* column) { copy(column, lanes); });
   }
+  if (whole < columns.width) copy(env_.Int(whole), columns.width - whole);
 }
 
 }  // namespace phobos::compiler::host
