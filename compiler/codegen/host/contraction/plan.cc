@@ -9,8 +9,9 @@ namespace {
 
 // A stretch of a panel of b, 32 KiB with vectors of 64 bytes, stays in the first cache.
 constexpr int64_t kStretch = 256;
-// Elements between the rows of a copy beyond what they hold: rows that lie a multiple of 4 KiB
-// apart push each other out of the first cache.
+// Rows of a copy that lie a multiple of so many bytes apart push each other out of the first cache;
+// so they get a gap of some elements.
+constexpr int64_t kSameSets = 1024;
 constexpr int64_t kGap = 16;
 // A copy of a panel of b pays once it is read so often.
 constexpr int64_t kBlocksWorthCopy = 3;
@@ -79,7 +80,12 @@ ContractionPlan PlanContraction(const ir::Op& dot, const ContractionOperands& op
   plan.copies_a = changes || operands.a_is_fused || plan.n > 4 * plan.panel_width();
   plan.copies_b =
       changes || operands.b_is_fused || plan.is_transposed || plan.blocks >= kBlocksWorthCopy;
-  plan.a_stride = plan.copies_a ? RoundUp(plan.stretch, plan.lanes) + kGap : plan.k;
+  plan.a_stride = plan.k;
+  if (plan.copies_a) {
+    plan.a_stride = RoundUp(plan.stretch, plan.lanes);
+    const int64_t row_bytes = plan.a_stride * ir::ByteSize(plan.sum_type);
+    if (row_bytes % kSameSets == 0) plan.a_stride += kGap;
+  }
   return plan;
 }
 
