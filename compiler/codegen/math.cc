@@ -4,12 +4,28 @@
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/math_emitter.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Module.h"
+#include "llvm/TargetParser/Triple.h"
 
 namespace phobos::compiler::codegen {
 namespace {
 
 llvm::Type* BitsType(llvm::IRBuilderBase& b, llvm::Type* type) {
   return WithLanesOf(b.getIntNTy(type->getScalarSizeInBits()), type);
+}
+
+// Where the kernel allows an approximation and the chip has one; else null.
+Value* EmitApproximation(llvm::IRBuilderBase& b, ir::Opcode opcode, Value* x) {
+  const bool is_exp = opcode == ir::Opcode::kExp;
+  if (!b.getFastMathFlags().approxFunc() || !x->getType()->isFloatTy() ||
+      (!is_exp && opcode != ir::Opcode::kExp2) ||
+      !llvm::Triple(b.GetInsertBlock()->getModule()->getTargetTriple()).isNVPTX()) {
+    return nullptr;
+  }
+  constexpr double kLog2E = 1.4426950408889634;
+  if (is_exp) x = b.CreateFMul(x, llvm::ConstantFP::get(x->getType(), kLog2E));
+  return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {x});
 }
 
 }  // namespace
@@ -44,10 +60,17 @@ Value* MathEmitter::PositiveWithSignOf(Value* x, Value* sign) const {
 }
 
 Value* MathEmitter::AtMost(Value* x, double limit) const {
+  if (type->isFloatTy()) {
+    // One instruction of a GPU.
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, x, Number(limit));
+  }
   return Choose(b.CreateFCmpOGT(x, Number(limit)), Number(limit), x);
 }
 
 Value* MathEmitter::AtLeast(Value* x, double limit) const {
+  if (type->isFloatTy()) {
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, Number(limit));
+  }
   return Choose(b.CreateFCmpOLT(x, Number(limit)), Number(limit), x);
 }
 
@@ -92,6 +115,7 @@ Sum MathEmitter::Product(Value* x, Value* y) const {
 }
 
 Value* EmitMath(llvm::IRBuilderBase& builder, ir::Opcode opcode, llvm::ArrayRef<Value*> operands) {
+  if (Value* approximation = EmitApproximation(builder, opcode, operands[0])) return approximation;
   // What a kernel allows its own operations would break the error terms computed here.
   const llvm::IRBuilderBase::FastMathFlagGuard guard(builder);
   builder.clearFastMathFlags();

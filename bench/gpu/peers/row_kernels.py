@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ours of the same kernels. A kernel that promises its columns to be a multiple of 16 bytes has wide loads of them."""
+"""Ours of the same kernels. A kernel that promises its columns to be a multiple of 16 bytes has wide loads of them.
+
+softmax has @ph.fast_math, as Triton's exp and division are approximations too.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,10 @@ import phobos.lang as ph
 
 def rows(meta):
     return (meta["M"],)
+
+
+def groups(meta):
+    return (-(-meta["M"] // meta["ROWS"]),)
 
 
 def tiles(meta):
@@ -40,6 +47,7 @@ def transpose_of(x, out):
 
 
 @ph.kernel(key=("M", "N"), reference=softmax_of)
+@ph.fast_math
 @ph.autotune(COLUMNS=[1024, 8192], THREADS=[128, 1024])
 @ph.launch("THREADS")
 @ph.constraint("COLUMNS >= N", "COLUMNS < 2 * N")
@@ -52,6 +60,7 @@ def softmax(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):
 
 
 @ph.kernel(key=("M", "N"), reference=softmax_of)
+@ph.fast_math
 @ph.autotune(COLUMNS=[1024, 8192], THREADS=[128, 1024])
 @ph.launch("THREADS")
 @ph.constraint("COLUMNS >= N", "COLUMNS < 2 * N")
@@ -63,6 +72,7 @@ def softmax_of_any(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):
 
 
 @ph.kernel(key=("M", "N"), reference=softmax_of)
+@ph.fast_math
 @ph.autotune(COLUMNS=[1024, 8192], THREADS=[128, 1024])
 @ph.launch("THREADS")
 @ph.constraint("COLUMNS >= N", "COLUMNS < 2 * N")
@@ -102,13 +112,13 @@ def rmsnorm(x: ph.tensor[ph.f32][M, N], weight: ph.tensor[ph.f32][N], out: ph.te
 
 
 @ph.kernel(key=("M", "N"), reference=rowsum_of, rtol=1e-4, atol=1e-3)
-@ph.autotune(COLUMNS=[1024, 8192], THREADS=[128, 1024])
+@ph.autotune(ROWS=[1, 8], COLUMNS=[1024, 8192], THREADS=[128, 1024])
 @ph.launch("THREADS")
 @ph.constraint("COLUMNS >= N", "COLUMNS < 2 * N")
 @ph.aligned(N=4)
 def rowsum(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M]):
-    row: ph.let = ph.ctx.block.x
-    out[row] = ph.sum(x[row, 0:+COLUMNS])
+    i: ph.let = ph.ctx.block.x * ROWS
+    out[i:+ROWS] = ph.sum(x[i:+ROWS, 0:+COLUMNS], axis=1)
 
 
 @ph.kernel(key=("M", "N"), reference=transpose_of)

@@ -20,6 +20,7 @@ Environment::Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_
   llvm::FastMathFlags flags;
   flags.setAllowContract();
   flags.setAllowReciprocal();
+  flags.setApproxFunc();
   builder.setFastMathFlags(flags);
 }
 

@@ -20,6 +20,8 @@ using ir::ValueId;
 
 // Statements from this price on rather use more threads than wider vectors.
 constexpr int kSpreadCost = 16;
+// Elements of several results that a thread reduces at once.
+constexpr int64_t kTogetherElements = 32;
 // Statements exchange partials in turn in so many bytes of shared memory; one that needs more has
 // more.
 constexpr int64_t kExchangeBytes = 4 << 10;
@@ -291,11 +293,12 @@ void Planner::ChooseUnroll(Statement* statement) const {
   bool is_with_threads =
       statement->op->opcode != Opcode::kStore && !is_reduction && !IsShared(*statement->op);
   for (const HeldRead& held : statement->held) is_with_threads |= !IsShared(*held.op);
-  statement->keeps_layout |= is_reduction;
-  if (!is_with_threads) return;
-  statement->keeps_layout = true;
-  // A register has no index.
-  if (layout.thread_elements() <= passes::kRegisterElements) statement->unroll = layout.turns();
+  statement->keeps_layout |= is_reduction || is_with_threads;
+  // A register has no index. Several results are worked on at once where their elements fit
+  // registers.
+  const int64_t most_elements = is_with_threads ? passes::kRegisterElements : kTogetherElements;
+  const bool is_unrolled = is_with_threads || (is_reduction && statement->reduction.parts > 1);
+  if (is_unrolled && layout.thread_elements() <= most_elements) statement->unroll = layout.turns();
 }
 
 Touches Planner::TouchesOf(const Op& op) const {

@@ -39,20 +39,15 @@ void PartialsEmitter::Clear() {
   }
 }
 
-Partials PartialsEmitter::Read() const {
-  Partials partials;
-  for (const Partial& slot : slots_) {
-    Partial partial{b_.CreateLoad(codegen::ElementType(b_.getContext(), dtype_), slot.value),
-                    nullptr};
-    if (gives_place_) partial.place = b_.CreateLoad(b_.getInt32Ty(), slot.place);
-    partials.push_back(partial);
-  }
-  return partials;
+Partial PartialsEmitter::Read(size_t slot) const {
+  llvm::Type* type = codegen::ElementType(b_.getContext(), dtype_);
+  Partial partial{b_.CreateLoad(type, slots_[slot].value), nullptr};
+  if (gives_place_) partial.place = b_.CreateLoad(b_.getInt32Ty(), slots_[slot].place);
+  return partial;
 }
 
 void PartialsEmitter::Add(size_t slot, llvm::Value* element, llvm::Value* number) {
-  const Partial before = Read()[slot];
-  const Partial after = combination_.Add(before, {element, gives_place_ ? number : nullptr});
+  const Partial after = combination_.Add(Read(slot), {element, gives_place_ ? number : nullptr});
   b_.CreateStore(after.value, slots_[slot].value);
   if (gives_place_) b_.CreateStore(after.place, slots_[slot].place);
 }

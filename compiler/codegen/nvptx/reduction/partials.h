@@ -24,7 +24,7 @@ class PartialsEmitter {
   void Clear();
   // The element at `number` (i32) along the reduced side.
   void Add(size_t slot, llvm::Value* element, llvm::Value* number);
-  codegen::Partials Read() const;
+  codegen::Partial Read(size_t slot) const;
 
   codegen::Partial Nothing() const { return combination_.Nothing(1); }
   // The near ones first.

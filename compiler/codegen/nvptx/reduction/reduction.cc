@@ -26,11 +26,14 @@ class Reduction {
 
  private:
   void EmitByLayout();
-  void EmitPart(llvm::Value* part, bool is_rest);
+  void EmitTurns(llvm::function_ref<void(bool is_inside)> turns);
+  llvm::Value* FirstTurnOf(llvm::Value* part) const;
+  void AccumulatePart(llvm::Value* part, bool is_rest, size_t slot, bool is_inside);
+  void FinishPart(llvm::Value* part, size_t slot);
   void EmitApart();
   void EmitApartResult(llvm::Value* first);
-  void Accumulate(const Place& place, const Fragment& value);
-  void Finish(const Place& place);
+  void Accumulate(const Place& place, const Fragment& value, size_t slot);
+  void Hand(const Place& place, const Partials& partials);
   llvm::Value* NumberOfResult(const Place& place) const;
   Place PlaceOfResult(llvm::Value* number) const;
   void StoreResult(llvm::Value* number, const Partial& partial);
@@ -78,93 +81,111 @@ llvm::Value* Reduction::Emit() {
 
 void Reduction::EmitByLayout() {
   const Layout& layout = statement_.layout;
-  partials_.MakeSlots(static_cast<size_t>(layout.vector));
-  if (dealing_.parts == 1) return EmitPart(env_.Int32(0), /*is_rest=*/false);
-  evaluator_.PrepareRanges();
-  // The last part is a last turn in which some threads have nothing.
-  const int64_t whole = dealing_.parts - (layout.rest() > 0 ? 1 : 0);
-  if (statement_.unroll == layout.turns()) {
-    for (int64_t part = 0; part < whole; ++part) EmitPart(env_.Int32(part), /*is_rest=*/false);
-  } else {
-    env_.Loop(env_.Int32(0), env_.Int32(whole), 1,
-              [&](llvm::Value* part) { EmitPart(part, /*is_rest=*/false); });
+  const auto slots = static_cast<size_t>(layout.vector);
+  // The last part may be a last turn in which some threads have nothing.
+  const int64_t whole = dealing_.parts - (dealing_.parts > 1 && layout.rest() > 0 ? 1 : 0);
+  if (dealing_.parts == 1 || statement_.unroll == layout.turns()) {
+    // All parts at once, so that their loads are under way together.
+    partials_.MakeSlots(slots * static_cast<size_t>(dealing_.parts));
+    EmitTurns([&](bool is_inside) {
+      for (int64_t part = 0; part < dealing_.parts; ++part) {
+        AccumulatePart(env_.Int32(part), part == whole, slots * static_cast<size_t>(part),
+                       is_inside);
+      }
+    });
+    for (int64_t part = 0; part < dealing_.parts; ++part) {
+      FinishPart(env_.Int32(part), slots * static_cast<size_t>(part));
+    }
+    return;
   }
-  if (whole < dealing_.parts) EmitPart(env_.Int32(whole), /*is_rest=*/true);
+  partials_.MakeSlots(slots);
+  evaluator_.PrepareRanges();
+  const auto emit = [&](llvm::Value* part, bool is_rest) {
+    EmitTurns([&](bool is_inside) { AccumulatePart(part, is_rest, 0, is_inside); });
+    FinishPart(part, 0);
+  };
+  env_.Loop(env_.Int32(0), env_.Int32(whole), 1,
+            [&](llvm::Value* part) { emit(part, /*is_rest=*/false); });
+  if (whole < dealing_.parts) emit(env_.Int32(whole), /*is_rest=*/true);
 }
 
-void Reduction::EmitPart(llvm::Value* part, bool is_rest) {
-  const Layout& layout = statement_.layout;
+void Reduction::EmitTurns(llvm::function_ref<void(bool is_inside)> turns) {
+  partials_.Clear();
+  EmitEitherWay(
+      env_, inside_, [&] { turns(/*is_inside=*/true); },
+      [&] {
+        evaluator_.PrepareRanges();
+        turns(/*is_inside=*/false);
+      });
+}
+
+llvm::Value* Reduction::FirstTurnOf(llvm::Value* part) const {
   const int64_t stride = dealing_.stride;
-  llvm::Value* first = part;
-  if (stride > 1) {
-    llvm::Value* outer = b_.CreateUDiv(part, env_.Int32(stride));
-    llvm::Value* inner = b_.CreateURem(part, env_.Int32(stride));
-    first = b_.CreateAdd(b_.CreateMul(outer, env_.Int32(dealing_.turns * stride)), inner);
-  } else if (dealing_.turns > 1 && dealing_.parts > 1) {
-    first = b_.CreateMul(part, env_.Int32(dealing_.turns));
-  }
+  llvm::Value* outer = stride > 1 ? b_.CreateUDiv(part, env_.Int32(stride)) : part;
+  llvm::Value* first = b_.CreateMul(outer, env_.Int32(dealing_.turns * stride));
+  return stride > 1 ? b_.CreateAdd(first, b_.CreateURem(part, env_.Int32(stride))) : first;
+}
+
+void Reduction::AccumulatePart(llvm::Value* part, bool is_rest, size_t slot, bool is_inside) {
   const auto compute = [&](const Place& place) {
     evaluator_.Forget();
     return evaluator_.Evaluate(op_.operands[0], place);
   };
-  const auto store = [&](const Place& place, const Fragment& value) { Accumulate(place, value); };
+  const auto store = [&](const Place& place, const Fragment& value) {
+    Accumulate(place, value, slot);
+  };
   const auto is_wanted = [](const Place&) -> llvm::Value* { return nullptr; };
   const TurnWork work{compute, store, is_wanted};
-  const auto emit = [&](bool is_inside) {
-    const bool in_registers = statement_.unroll == layout.turns();
-    const Turns turns(env_, statement_, layout, is_inside || in_registers ? statement_.unroll : 1);
-    if (is_rest) return turns.EmitRest(is_inside, work);
-    if (dealing_.parts == 1 && stride == 1) return turns.EmitAll(is_inside, work);
-    turns.Emit({first, stride, dealing_.turns}, is_inside, work);
-  };
-  partials_.Clear();
-  EmitEitherWay(
-      env_, inside_, [&] { emit(/*is_inside=*/true); },
-      [&] {
-        if (dealing_.parts == 1) evaluator_.PrepareRanges();
-        emit(/*is_inside=*/false);
-      });
-  Finish(Turns(env_, statement_, layout, 1).PlaceAt(first));
+  const bool in_registers = statement_.unroll == statement_.layout.turns();
+  const Turns turns(env_, statement_, statement_.layout,
+                    is_inside || in_registers ? statement_.unroll : 1);
+  if (is_rest) return turns.EmitRest(is_inside, work);
+  if (dealing_.parts == 1) return turns.EmitAll(is_inside, work);
+  turns.Emit({FirstTurnOf(part), dealing_.stride, dealing_.turns}, is_inside, work);
 }
 
-void Reduction::Accumulate(const Place& place, const Fragment& value) {
+void Reduction::Accumulate(const Place& place, const Fragment& value, size_t slot) {
   for (unsigned lane = 0; lane < place.lanes; ++lane) {
     llvm::Value* number = place.indices[op_.axis];
     if (place.lane_side == op_.axis) {
       number = b_.CreateAdd(number, env_.Int32(lane), "", true, true);
     }
-    partials_.Add(place.lane + lane, LaneOf(value, lane), number);
+    partials_.Add(slot + place.lane + lane, LaneOf(value, lane), number);
   }
 }
 
-// What the threads have of the results that this thread has at `place`.
-void Reduction::Finish(const Place& place) {
-  Partials partials = partials_.Read();
+// What the threads have of a part's results, from slot `slot` on.
+void Reduction::FinishPart(llvm::Value* part, size_t slot) {
+  Partials partials;
+  for (int64_t lane = 0; lane < statement_.layout.vector; ++lane) {
+    partials.push_back(partials_.Read(slot + static_cast<size_t>(lane)));
+  }
   if (dealing_.over_lanes) partials = {partials_.Together(std::move(partials))};
   for (Partial& partial : partials) {
     partial = partials_.Fold(partial, dealing_.folded, dealing_.group);
   }
-  const bool is_one = dealing_.left() == 1;
-  if (is_one && !held_.has_value()) {
+  if (dealing_.left() == 1 && !held_.has_value()) {
     scalar_ = partials_.ResultOf(partials[0]);
     return;
   }
-  llvm::Value* group = env_.thread;
-  if (dealing_.group > 1) group = b_.CreateUDiv(group, env_.Int32(dealing_.group));
+  Hand(Turns(env_, statement_, statement_.layout, 1).PlaceAt(FirstTurnOf(part)), partials);
+}
+
+// One of the threads that have the results at `place` stores them, or hands them to Meet.
+void Reduction::Hand(const Place& place, const Partials& partials) {
+  llvm::Value* group = b_.CreateUDiv(env_.thread, env_.Int32(dealing_.group));
   llvm::Value* mine = b_.CreateURem(group, env_.Int32(dealing_.partials));
   llvm::Value* number = NumberOfResult(place);
-  llvm::Value* writes = b_.CreateICmpULT(number, env_.Int32(results_));
-  if (dealing_.folded > 1) {
-    llvm::Value* in_fold = b_.CreateURem(mine, env_.Int32(dealing_.folded));
-    writes = b_.CreateAnd(writes, b_.CreateIsNull(in_fold));
-  }
+  llvm::Value* in_fold = b_.CreateURem(mine, env_.Int32(dealing_.folded));
+  llvm::Value* writes =
+      b_.CreateAnd(b_.CreateICmpULT(number, env_.Int32(results_)), b_.CreateIsNull(in_fold));
   llvm::Value* row = b_.CreateUDiv(mine, env_.Int32(dealing_.folded));
   env_.Branch(
       writes,
       [&] {
         for (size_t lane = 0; lane < partials.size(); ++lane) {
           llvm::Value* result = b_.CreateAdd(number, env_.Int32(static_cast<int64_t>(lane)));
-          if (is_one) {
+          if (dealing_.left() == 1) {
             held_->StoreAt(result, partials_.ResultOf(partials[lane]));
           } else {
             llvm::Value* start = b_.CreateMul(row, env_.Int32(results_));
@@ -255,7 +276,7 @@ void Reduction::EmitApartResult(llvm::Value* first) {
         width == 1 ? nullptr : is_element, [&] { partials_.Add(0, element, index); }, [] {});
   };
   env_.Loop(env_.Int32(0), env_.Int32(length), width, add);
-  const Partial all = partials_.Fold(partials_.Read()[0], dealing_.folded, /*group=*/1);
+  const Partial all = partials_.Fold(partials_.Read(0), dealing_.folded, /*group=*/1);
   if (!held_.has_value()) {
     scalar_ = partials_.ResultOf(all);
     return;

@@ -125,12 +125,16 @@ void Access::PrepareRanges() {
                        b.CreateSelect(ends_inside, length, b.CreateSub(axis.bound, axis.position)));
     axis.first = b.CreateTrunc(first, i32);
     axis.end = b.CreateTrunc(end, i32);
+    if (fixed_ == nullptr || is_fixed_in_end_) continue;
+    // One test less at each element.
+    axis.end = b.CreateSelect(fixed_, axis.end, env_.Int32(0));
+    is_fixed_in_end_ = true;
   }
 }
 
 llvm::Value* Access::IsInside(const Place& place) const {
   llvm::IRBuilder<>& b = env_.builder;
-  llvm::Value* inside = fixed_;
+  llvm::Value* inside = is_fixed_in_end_ ? nullptr : fixed_;
   for (const Axis& axis : axes_) {
     if (axis.is_gather) continue;
     llvm::Value* index = place.indices[axis.side];

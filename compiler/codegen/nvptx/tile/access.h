@@ -91,6 +91,7 @@ class Access {
   int gather_side_count_ = 0;
   llvm::Value* base_ = nullptr;   // address of the element at every slice's start
   llvm::Value* fixed_ = nullptr;  // i1: the kElement subscripts are inside; null: there are none
+  bool is_fixed_in_end_ = false;  // some slice has no part inside where they are not
   llvm::Value* inside_ = nullptr;
 };
 

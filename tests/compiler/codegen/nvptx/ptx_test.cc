@@ -158,6 +158,43 @@ TEST(PtxTest, NoContractionNoFlushingNoApproximation) {
   EXPECT_EQ(Count(ptx, ".approx"), 0);
 }
 
+const char kSoftmax[] =
+    "def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][M, N]):\n"
+    "    row: ph.let = ph.ctx.block.x\n"
+    "    v: ph.let = ph.load(x[row, 0:+2048], fill=-ph.inf)\n"
+    "    e: ph.let = ph.exp(v - ph.max(v))\n"
+    "    out[row, 0:+2048] = e * (1.0 / ph.sum(e))\n";
+
+TEST(PtxTest, ASoftmaxLoadsItsRowOnceAndKeepsItInRegisters) {
+  const std::string ptx = PtxOf(std::string("@ph.fast_math\n@ph.aligned(N=4)\n") + kSoftmax);
+  EXPECT_EQ(Count(ptx, "ld.global.nc.v4.f32"), 2) << ptx;
+  EXPECT_EQ(Count(ptx, "st.global.v4.f32"), 2) << ptx;
+  EXPECT_EQ(Count(ptx, "ex2.approx.ftz.f32"), 8) << ptx;
+  EXPECT_EQ(Count(ptx, ".local"), 0) << ptx;
+  // A reduction: 5 exchanges in a warp, 3 between eight warps, one barrier.
+  EXPECT_EQ(Count(ptx, "shfl.sync.bfly"), 2 * 8) << ptx;
+  EXPECT_EQ(Count(ptx, "bar.sync"), 2) << ptx;
+}
+
+TEST(PtxTest, RowsAtAnyDistanceAreReadElementByElementSideBySide) {
+  const std::string ptx = PtxOf(kSoftmax);
+  EXPECT_EQ(Count(ptx, ".v4."), 0) << ptx;
+  EXPECT_EQ(Count(ptx, ".approx"), 0) << ptx;
+  // Inside and not.
+  EXPECT_EQ(Count(ptx, "ld.global.nc.f32"), 2 * 8) << ptx;
+}
+
+TEST(PtxTest, ATransposeIsReadAndWrittenInVectors) {
+  const std::string ptx = PtxOf(
+      "@ph.aligned(M=4, N=4)\n"
+      "def k(x: ph.tensor[ph.f32][M, N], out: ph.tensor[ph.f32][N, M]):\n"
+      "    out[0:+32, 0:+32] = ph.transpose(x[0:+32, 0:+32])\n");
+  EXPECT_EQ(Count(ptx, "ld.global.nc.v4.f32"), 1) << ptx;
+  EXPECT_EQ(Count(ptx, "ld.shared.v4.f32"), 1) << ptx;
+  EXPECT_EQ(Count(ptx, "st.global.v4.f32"), 1) << ptx;
+  EXPECT_EQ(Count(ptx, "bar.sync"), 1) << ptx;
+}
+
 // A row added to each of the rows of a tile: all threads need elements that others hold.
 ir::Function HeldRow(int64_t columns) {
   ir::Builder b(ir::Function{.name = "rows"});
