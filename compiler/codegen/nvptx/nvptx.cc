@@ -25,7 +25,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 4;
+constexpr int kCodeVersion = 5;
 
 // Of every chip here; more needs memory that is given at the launch.
 constexpr int64_t kStaticSharedBytes = 48 << 10;

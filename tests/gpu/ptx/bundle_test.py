@@ -41,8 +41,18 @@ class Bundle(unittest.TestCase):
                     self.compile(text, chip, folder)
                     self.assemble(chip, folder)
 
-    def compile(self, text, chip, folder):
-        command = [COMPILER, "-", "--chip", chip, "--all-variants", "--out", folder, "--format", "json"]
+    @unittest.skipUnless(EVERYTHING, "only with --all")
+    def test_every_chip_takes_the_kernels_that_are_measured(self):
+        with open("bench/gpu/peers/row_kernels.py", encoding="utf-8") as file:
+            text = file.read()
+        for name in re.findall(r"^@ph\.launch.*(?:\n@.*)*\ndef (\w+)", text, re.MULTILINE):
+            for chip in CHIPS:
+                with self.subTest(kernel=name, chip=chip), tempfile.TemporaryDirectory() as folder:
+                    self.compile(text, chip, folder, "--kernel", name)
+                    self.assemble(chip, folder)
+
+    def compile(self, text, chip, folder, *more):
+        command = [COMPILER, "-", "--chip", chip, "--all-variants", "--out", folder, "--format", "json", *more]
         answer = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         self.assertEqual(0, answer.returncode, answer.stderr)
         for variant in json.loads(answer.stdout)["variants"]:
