@@ -107,6 +107,11 @@ class Interpreter {
 
   absl::StatusOr<Flow> Step(const Op& op) {
     RETURN_IF_ERROR(Spend(CostOf(op)));
+    if (ir::IsAtomic(op.opcode)) {
+      Tile before = Atomic(op);
+      if (op.result != ir::kNoValue) values_[op.result] = std::move(before);
+      return Flow::kOn;
+    }
     switch (op.opcode) {
       case Opcode::kStore:
         Store(op);
@@ -217,6 +222,24 @@ class Interpreter {
                    op.type.shape, [&](const Index&, size_t offset, std::optional<size_t> element) {
                      if (element.has_value()) tensor.elements[*element] = value.elements[offset];
                    });
+  }
+
+  // One element after the other, in row-major order.
+  Tile Atomic(const Op& op) {
+    Argument& tensor = launch_->arguments[op.index];
+    std::vector<const Tile*> operands;
+    for (ValueId operand : op.operands) operands.push_back(&ValueOf(operand));
+    Tile before{op.type, std::vector<Bits>(op.type.elements())};
+    ForEachElement(op.subscripts, PositionsOf(op), tensor.sides, /*mask=*/nullptr, op.type.shape,
+                   [&](const Index&, size_t offset, std::optional<size_t> element) {
+                     if (!element.has_value()) return;
+                     Bits& bits = tensor.elements[*element];
+                     before.elements[offset] = bits;
+                     std::vector<Bits> own;
+                     for (const Tile* operand : operands) own.push_back(operand->elements[offset]);
+                     bits = AtomicStep(op.opcode, op.type.dtype, bits, own);
+                   });
+    return before;
   }
 
   std::vector<const Tile*> PositionsOf(const Op& op) const {

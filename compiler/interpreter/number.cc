@@ -417,6 +417,19 @@ Bits RoundTo(ir::Precision precision, Bits f32) {
   return FromReal(DType::kF32, std::ldexp(std::nearbyint(std::ldexp(value, -least)), least));
 }
 
+std::array<uint32_t, 4> Philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t first = uint64_t{0xD2511F53} * counter[0];
+    const uint64_t third = uint64_t{0xCD9E8D57} * counter[2];
+    counter = {
+        static_cast<uint32_t>(third >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(third),
+        static_cast<uint32_t>(first >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(first)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
 std::optional<Bits> Apply(const ir::Op& op, DType dtype, const std::vector<Bits>& v) {
   switch (op.opcode) {
     case Opcode::kSelect:
@@ -425,6 +438,12 @@ std::optional<Bits> Apply(const ir::Op& op, DType dtype, const std::vector<Bits>
       return Cast(dtype, op.type.dtype, v[0]);
     case Opcode::kBitcast:
       return Bitcast(dtype, op.type.dtype, v[0]);
+    case Opcode::kRandomU32: {
+      const auto half = [](Bits bits, int which) {
+        return static_cast<uint32_t>(static_cast<uint64_t>(bits) >> (32 * which));
+      };
+      return Philox({half(v[1], 0), half(v[1], 1), 0, 0}, {half(v[0], 0), half(v[0], 1)})[0];
+    }
     case Opcode::kIsNan:
       return IsNan(dtype, v[0]);
     case Opcode::kIsInf:

@@ -5,6 +5,7 @@
 #ifndef PHOBOS_COMPILER_INTERPRETER_NUMBER_H_
 #define PHOBOS_COMPILER_INTERPRETER_NUMBER_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -39,6 +40,8 @@ bool IsNan(ir::DType dtype, Bits bits);
 Bits MultiplyAdd(ir::DType dtype, Bits a, Bits b, Bits sum);
 // An f32 rounded to nearest even to the numbers that `precision` leaves.
 Bits RoundTo(ir::Precision precision, Bits f32);
+// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3").
+std::array<uint32_t, 4> Philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 // The result of an element-wise op for operands of `dtype` (of kSelect: its arms). Built-ins of
 // limited accuracy are within one unit in the last place. Nothing: no such operation on the type.

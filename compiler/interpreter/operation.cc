@@ -128,6 +128,15 @@ Tile Reduce(const ir::Op& op, const Tile& operand) {
   });
 }
 
+Bits ElementOfPair(const ir::Op& op, const Operands& operands, Index index) {
+  const int64_t length = operands[0]->type.shape.back();
+  const bool is_join = op.opcode == Opcode::kJoin;
+  int64_t& place = index.back();
+  const bool is_second = is_join ? place >= length : place % 2 != 0;
+  place = is_join ? place - (is_second ? length : 0) : place / 2;
+  return BroadcastElement(*operands[is_second ? 1 : 0], index);
+}
+
 Tile Scan(const ir::Op& op, const Tile& operand) {
   const auto add = [&](Bits a, Bits b) { return Combine(Opcode::kAdd, op.type.dtype, a, b); };
   const int64_t piece = op.index > 0 ? op.index : op.type.shape[op.axis];
@@ -212,10 +221,32 @@ absl::StatusOr<Tile> Evaluate(const ir::Op& op, const Operands& operands) {
         for (size_t d = 0; d < index.size(); ++d) source[op.permutation[d]] = index[d];
         return BroadcastElement(*operands[0], source);
       });
+    case Opcode::kJoin:
+    case Opcode::kInterleave:
+      return Generate(op, [&](const Index& index) { return ElementOfPair(op, operands, index); });
     case Opcode::kStage:
       return *operands[0];
     default:
       return Unknown(op);
+  }
+}
+
+Bits AtomicStep(Opcode opcode, ir::DType dtype, Bits before, const std::vector<Bits>& operands) {
+  switch (opcode) {
+    case Opcode::kAtomicAdd:
+      return Combine(Opcode::kAdd, dtype, before, operands[0]);
+    case Opcode::kAtomicMaximum:
+      return Combine(Opcode::kMaximum, dtype, before, operands[0]);
+    case Opcode::kAtomicMinimum:
+      return Combine(Opcode::kMinimum, dtype, before, operands[0]);
+    case Opcode::kAtomicAnd:
+      return Combine(Opcode::kAnd, dtype, before, operands[0]);
+    case Opcode::kAtomicOr:
+      return Combine(Opcode::kOr, dtype, before, operands[0]);
+    case Opcode::kAtomicXor:
+      return Combine(Opcode::kXor, dtype, before, operands[0]);
+    default:
+      return before == operands[0] ? operands[1] : before;
   }
 }
 

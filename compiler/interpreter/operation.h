@@ -18,6 +18,9 @@ namespace phobos::compiler::interpreter {
 // here.
 absl::StatusOr<Tile> Evaluate(const ir::Op& op, const std::vector<const Tile*>& operands);
 
+// What an element becomes that was `before`, by an atomic with these operands.
+Bits AtomicStep(ir::Opcode opcode, ir::DType dtype, Bits before, const std::vector<Bits>& operands);
+
 }  // namespace phobos::compiler::interpreter
 
 #endif  // PHOBOS_COMPILER_INTERPRETER_OPERATION_H_

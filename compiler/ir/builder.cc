@@ -9,27 +9,13 @@
 namespace phobos::compiler::ir {
 namespace {
 
-bool GivesBool(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kEqual:
-    case Opcode::kNotEqual:
-    case Opcode::kLess:
-    case Opcode::kLessEqual:
-    case Opcode::kGreater:
-    case Opcode::kGreaterEqual:
-    case Opcode::kIsNan:
-    case Opcode::kIsInf:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Sets is_read and is_written of the parameters that `block` loads and stores.
 void MarkAccesses(const Block& block, std::vector<Param>* params) {
   for (const Op& op : block) {
-    if (op.opcode == Opcode::kLoad) (*params)[op.index].is_read = true;
-    if (op.opcode == Opcode::kStore) (*params)[op.index].is_written = true;
+    if (IsAccess(op.opcode)) {
+      (*params)[op.index].is_read |= op.opcode != Opcode::kStore;
+      (*params)[op.index].is_written |= op.opcode != Opcode::kLoad;
+    }
     for (const Block& region : op.regions) MarkAccesses(region, params);
   }
 }
@@ -163,6 +149,12 @@ ValueId Builder::Transpose(ValueId value, std::vector<int32_t> permutation) {
   return Append(std::move(op), true);
 }
 
+ValueId Builder::Pair(Opcode opcode, ValueId first, ValueId second) {
+  Type type = TypeOf(first);
+  type.shape.back() += TypeOf(second).shape.back();
+  return AppendTyped(opcode, std::move(type), {first, second});
+}
+
 ValueId Builder::Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lanes) {
   Op op;
   op.opcode = opcode;
@@ -199,7 +191,7 @@ ValueId Builder::Dot(ValueId a, ValueId b, ValueId acc, bool is_transposed, Prec
 
 ValueId Builder::Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power) {
   Type type = TypeOf(operands[opcode == Opcode::kSelect ? 1 : 0]);
-  if (GivesBool(opcode)) type.dtype = DType::kBool;
+  type.dtype = ElementwiseResult(opcode, type.dtype);
   return AppendTyped(opcode, std::move(type), std::move(operands), power);
 }
 
@@ -232,6 +224,17 @@ void Builder::Store(int32_t param, std::vector<Subscript> subscripts, ValueId va
   op.index = param;
   op.subscripts = std::move(subscripts);
   Append(std::move(op), false);
+}
+
+ValueId Builder::Atomic(Opcode opcode, int32_t param, std::vector<Subscript> subscripts,
+                        std::vector<ValueId> operands, bool has_result) {
+  Op op;
+  op.opcode = opcode;
+  op.type = TypeOf(operands[0]);
+  op.operands = std::move(operands);
+  op.index = param;
+  op.subscripts = std::move(subscripts);
+  return Append(std::move(op), has_result);
 }
 
 VarId Builder::Declare(std::string name, ValueId initial) {

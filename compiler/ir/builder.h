@@ -48,13 +48,15 @@ class Builder {
   ValueId Broadcast(ValueId value, std::vector<int64_t> shape);
   ValueId Reshape(ValueId value, std::vector<int64_t> shape);
   ValueId Transpose(ValueId value, std::vector<int32_t> permutation);
+  // kJoin, kInterleave.
+  ValueId Pair(Opcode opcode, ValueId first, ValueId second);
   // A reduction of side `axis` by `lanes` partials.
   ValueId Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lanes);
   ValueId CumulativeSum(ValueId value, int32_t axis);
   // The product of a and b, added to `acc`; b as [N, K] where it is transposed.
   ValueId Dot(ValueId a, ValueId b, ValueId acc, bool is_transposed, Precision precision);
-  // Element-wise: the result has the type of the first operand, bool for comparisons and
-  // predicates; kSelect that of its second operand. `power` is for kPowInt.
+  // Element-wise: the result has the type of the first operand, by ElementwiseResult; kSelect that
+  // of its second operand. `power` is for kPowInt.
   ValueId Elementwise(Opcode opcode, std::vector<ValueId> operands, int32_t power = 0);
   ValueId Cast(ValueId value, DType dtype);
   ValueId Bitcast(ValueId value, DType dtype);
@@ -63,6 +65,10 @@ class Builder {
                ValueId mask = kNoValue);
   void Store(int32_t param, std::vector<Subscript> subscripts, ValueId value,
              ValueId mask = kNoValue);
+
+  // kNoValue without a result.
+  ValueId Atomic(Opcode opcode, int32_t param, std::vector<Subscript> subscripts,
+                 std::vector<ValueId> operands, bool has_result);
 
   // A variable that starts as `initial`.
   VarId Declare(std::string name, ValueId initial);

@@ -24,7 +24,7 @@ bool AreEqual(const std::vector<const Op*>& definitions, ValueId a, ValueId b, i
   const Op& y = *definitions[b];
   if (depth == 0 || x.opcode != y.opcode || x.type != y.type || x.index != y.index ||
       x.axis != y.axis || x.constant != y.constant || x.permutation != y.permutation ||
-      x.operands.size() != y.operands.size() || x.opcode == Opcode::kLoad ||
+      x.operands.size() != y.operands.size() || IsAccess(x.opcode) ||
       x.opcode == Opcode::kReadVar) {
     return false;
   }
@@ -66,7 +66,7 @@ bool AreSameSubscripts(const Subscript& a, const Subscript& b) {
 bool AreSameBlocks(const Block& a, const Block& b);
 
 bool AreSameOps(const Op& a, const Op& b) {
-  const bool has_type = a.result != kNoValue || a.opcode == Opcode::kStore;
+  const bool has_type = a.result != kNoValue || WritesTensor(a.opcode);
   return a.opcode == b.opcode && a.result == b.result && (!has_type || a.type == b.type) &&
          a.operands == b.operands && a.index == b.index && a.axis == b.axis &&
          a.is_near == b.is_near && a.permutation == b.permutation &&

@@ -17,7 +17,7 @@ std::vector<const Op*> DefinitionsOf(const Function& function);
 // loop indices taken as they are at one moment.
 bool AreEqualScalars(const std::vector<const Op*>& definitions, ValueId a, ValueId b);
 
-// Whether element i of the one kLoad or kStore is element i of the other, at one moment. Gathers
+// Whether element i of the one access is element i of the other, at one moment. Gathers
 // never are. REQUIRES: both are of one tensor.
 bool AreSameElements(const std::vector<const Op*>& definitions, const Op& a, const Op& b);
 

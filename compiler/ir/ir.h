@@ -42,6 +42,10 @@ enum class Opcode {
   kReshape,    // a tile's elements, as many, in their row-major order, in type.shape
   kTranspose,  // of a tile: side d of the result is side permutation[d] of the operand
 
+  // ---- Two tiles of one type but for the last side, put together along it.
+  kJoin,        // the elements of the first, then those of the second
+  kInterleave,  // of two tiles of one shape: an element of the first, one of the second, and so on
+
   // ---- Arithmetic: element by element, operands and result of one shape. Integers wrap; floats
   // round to nearest even in their own type, f16 and bf16 after each operation. No contraction, no
   // reassociation (unless Function::fast_math).
@@ -58,6 +62,8 @@ enum class Opcode {
   kShiftLeft,          // ints: by the width or more (or negative): 0
   kShiftRight,         // arithmetic when signed: by the width or more: 0 or the sign
   kAnd, kOr, kXor, kNot,  // ints bitwise, bool logically
+  kRandomU32,  // u64 key k, u64 counter c to u32: the first word of Philox 4x32-10 of the counter
+               // (low half of c, high half of c, 0, 0) with the key (low half of k, high half of k)
 
   // ---- Built-ins on floats, one operand (kPow two), accuracy by docs/language.md; f16 and bf16
   // through f32, rounded once.
@@ -113,6 +119,16 @@ enum class Opcode {
   kStore,  // operands: [value, mask]; mask may be kNoValue. value has the tensor's dtype and the
            // subscripts' shape, mask is bool of that shape. Makes no value
 
+  // ---- Atomics: memory as kStore's, without a mask. Each element that lies inside is read,
+  // changed and written in one step that no other block or atomic comes between; one that a gather
+  // names several times is done so often, in any order (one after the other in row-major order
+  // where nothing runs beside it). Device scope, relaxed. With a result: the elements as they were
+  // before their step, 0 outside; without one, nobody asks. Done exactly once, wherever it stands.
+  kAtomicAdd,                         // operand: value. As kAdd; f32 may take subnormals for 0
+  kAtomicMaximum, kAtomicMinimum,     // operand: value. As kMaximum and kMinimum
+  kAtomicAnd, kAtomicOr, kAtomicXor,  // operand: value. As kAnd, kOr and kXor
+  kAtomicCompareSwap,  // operands: expected, new: becomes new where its bits are expected's
+
   // ---- Variables. Make no value.
   kDeclareVar,  // starts vars[index] anew with operand 0
   kWriteVar,    // vars[index] = operand 0
@@ -139,6 +155,33 @@ enum class Opcode {
 constexpr bool IsElementwise(Opcode opcode) {
   return opcode >= Opcode::kAdd && opcode <= Opcode::kBitcast;
 }
+
+// The element type that an element-wise op on elements of `dtype` gives (kSelect: on its arms); not
+// of kCast and kBitcast.
+constexpr DType ElementwiseResult(Opcode opcode, DType dtype) {
+  const bool gives_bool = (opcode >= Opcode::kEqual && opcode <= Opcode::kGreaterEqual) ||
+                          opcode == Opcode::kIsNan || opcode == Opcode::kIsInf;
+  if (gives_bool) return DType::kBool;
+  return opcode == Opcode::kRandomU32 ? DType::kU32 : dtype;
+}
+
+// Reads and writes memory, and may make a value.
+constexpr bool IsAtomic(Opcode opcode) {
+  return opcode >= Opcode::kAtomicAdd && opcode <= Opcode::kAtomicCompareSwap;
+}
+
+// The element types that an atomic has a meaning for.
+inline bool AtomicWorksOn(Opcode opcode, DType dtype) {
+  if (opcode == Opcode::kAtomicCompareSwap) return true;
+  const bool is_bitwise = opcode >= Opcode::kAtomicAnd && opcode <= Opcode::kAtomicXor;
+  return is_bitwise ? !IsFloat(dtype) : dtype != DType::kBool;
+}
+
+// Writes memory.
+constexpr bool WritesTensor(Opcode opcode) { return opcode == Opcode::kStore || IsAtomic(opcode); }
+
+// Reads or writes memory: has a parameter and subscripts.
+constexpr bool IsAccess(Opcode opcode) { return opcode == Opcode::kLoad || WritesTensor(opcode); }
 
 constexpr bool IsReduction(Opcode opcode) {
   return opcode >= Opcode::kSumOver && opcode <= Opcode::kArgMinimum;
@@ -181,7 +224,7 @@ using ConstantValue = std::variant<int64_t, double>;
 struct Op {
   Opcode opcode;
   ValueId result = kNoValue;
-  Type type;  // of the result, and for kStore of the value stored
+  Type type;  // of the result, and for kStore and atomics of the value stored
   std::vector<ValueId> operands;
   int32_t index = 0;     // parameter, extent, variable, loop id, power ...: as the opcode says
   int32_t axis = 0;      // kBlockId, kGridSize: 0 x, 1 y, 2 z; a reduction's, a scan's, a kDot's
@@ -208,8 +251,8 @@ struct Param {
   bool is_tensor = false;
   std::vector<Dim> dims;
   int64_t aligned_bytes = 1;  // promised multiple of the address
-  bool is_read = false;       // by some kLoad
-  bool is_written = false;    // by some kStore
+  bool is_read = false;       // by some kLoad or atomic
+  bool is_written = false;    // by some kStore or atomic
 };
 
 struct Extent {
@@ -242,6 +285,11 @@ struct Function {
   int32_t grid_dims_used = 7;
   bool fast_math = false;
 };
+
+// The mask of an access; kNoValue: all.
+inline ValueId MaskOf(const Op& access) {
+  return IsAtomic(access.opcode) ? kNoValue : access.operands[1];
+}
 
 }  // namespace phobos::compiler::ir
 

@@ -13,18 +13,21 @@ namespace {
 
 // In the order of Opcode.
 constexpr std::string_view kNames[] = {
-    "constant",   "block_id",  "grid_size", "extent",    "scalar",     "iota",       "read",
-    "loop_index", "broadcast", "reshape",   "transpose", "add",        "sub",        "mul",
-    "div",        "floordiv",  "mod",       "powi",      "neg",        "abs",        "min",
-    "max",        "mulhi",     "fma",       "shl",       "shr",        "and",        "or",
-    "xor",        "not",       "exp",       "exp2",      "expm1",      "log",        "log2",
-    "log1p",      "pow",       "sqrt",      "rsqrt",     "sin",        "cos",        "tanh",
-    "erf",        "sigmoid",   "floor",     "ceil",      "round",      "isnan",      "isinf",
-    "eq",         "ne",        "lt",        "le",        "gt",         "ge",         "select",
-    "cast",       "bitcast",   "sum",       "prod",      "reduce_max", "reduce_min", "argmax",
-    "argmin",     "cumsum",    "dot",       "load",      "store",      "declare",    "write",
-    "for",        "while",     "if",        "yield",     "break",      "continue",   "return",
-    "assume",     "stage",
+    "constant",   "block_id",   "grid_size",  "extent",     "scalar",     "iota",
+    "read",       "loop_index", "broadcast",  "reshape",    "transpose",  "join",
+    "interleave", "add",        "sub",        "mul",        "div",        "floordiv",
+    "mod",        "powi",       "neg",        "abs",        "min",        "max",
+    "mulhi",      "fma",        "shl",        "shr",        "and",        "or",
+    "xor",        "not",        "random_u32", "exp",        "exp2",       "expm1",
+    "log",        "log2",       "log1p",      "pow",        "sqrt",       "rsqrt",
+    "sin",        "cos",        "tanh",       "erf",        "sigmoid",    "floor",
+    "ceil",       "round",      "isnan",      "isinf",      "eq",         "ne",
+    "lt",         "le",         "gt",         "ge",         "select",     "cast",
+    "bitcast",    "sum",        "prod",       "reduce_max", "reduce_min", "argmax",
+    "argmin",     "cumsum",     "dot",        "load",       "store",      "atomic_add",
+    "atomic_max", "atomic_min", "atomic_and", "atomic_or",  "atomic_xor", "atomic_cas",
+    "declare",    "write",      "for",        "while",      "if",         "yield",
+    "break",      "continue",   "return",     "assume",     "stage",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
 
@@ -183,6 +186,14 @@ std::string OpText(const Function& function, const Op& op) {
       return LoadText(function, op);
     case Opcode::kStore:
       return StoreText(function, op);
+    case Opcode::kAtomicAdd:
+    case Opcode::kAtomicMaximum:
+    case Opcode::kAtomicMinimum:
+    case Opcode::kAtomicAnd:
+    case Opcode::kAtomicOr:
+    case Opcode::kAtomicXor:
+    case Opcode::kAtomicCompareSwap:
+      return absl::StrCat(name, " ", AccessText(function, op), ", ", Values(op.operands));
     case Opcode::kFor:
       return ForText(op);
     default:

@@ -11,73 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/printer.h"
+#include "compiler/ir/rules/elementwise.h"
 #include "compiler/ir/shape.h"
 
 namespace phobos::compiler::ir {
 namespace {
-
-// What an element-wise opcode works on and gives.
-enum Classes : unsigned { kFloats = 1, kInts = 2, kBools = 4 };
-enum class Gives { kSame, kBool };
-
-struct Signature {
-  size_t operands;
-  unsigned classes;
-  Gives gives;
-};
-
-std::optional<Signature> ElementwiseSignature(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kSub:
-    case Opcode::kMul:
-    case Opcode::kFloorDiv:
-    case Opcode::kMod:
-    case Opcode::kMinimum:
-    case Opcode::kMaximum:
-      return Signature{2, kFloats | kInts, Gives::kSame};
-    case Opcode::kDiv:
-    case Opcode::kPow:
-      return Signature{2, kFloats, Gives::kSame};
-    case Opcode::kMulHigh:
-    case Opcode::kShiftLeft:
-    case Opcode::kShiftRight:
-      return Signature{2, kInts, Gives::kSame};
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      return Signature{2, kInts | kBools, Gives::kSame};
-    case Opcode::kNot:
-      return Signature{1, kInts | kBools, Gives::kSame};
-    case Opcode::kPowInt:
-    case Opcode::kNegate:
-    case Opcode::kAbs:
-      return Signature{1, kFloats | kInts, Gives::kSame};
-    case Opcode::kFma:
-      return Signature{3, kFloats, Gives::kSame};
-    case Opcode::kIsNan:
-    case Opcode::kIsInf:
-      return Signature{1, kFloats, Gives::kBool};
-    case Opcode::kEqual:
-    case Opcode::kNotEqual:
-      return Signature{2, kFloats | kInts | kBools, Gives::kBool};
-    case Opcode::kLess:
-    case Opcode::kLessEqual:
-    case Opcode::kGreater:
-    case Opcode::kGreaterEqual:
-      return Signature{2, kFloats | kInts | kBools, Gives::kBool};
-    default:
-      if (opcode >= Opcode::kExp && opcode <= Opcode::kRound) {
-        return Signature{1, kFloats, Gives::kSame};
-      }
-      return std::nullopt;
-  }
-}
-
-unsigned ClassOf(DType dtype) {
-  if (IsFloat(dtype)) return kFloats;
-  return IsInteger(dtype) ? kInts : kBools;
-}
 
 bool IsI64Scalar(const Type& type) { return type == Type{DType::kI64, {}}; }
 bool IsBoolScalar(const Type& type) { return type == Type{DType::kBool, {}}; }
@@ -94,7 +32,7 @@ bool KeepsLaunchUniform(Opcode opcode) {
     case Opcode::kBitcast:
       return true;
     default:
-      return ElementwiseSignature(opcode).has_value();
+      return ElementwiseRuleOf(opcode).has_value();
   }
 }
 
@@ -202,7 +140,7 @@ class Verifier {
 
   absl::Status Define(const Op& op, std::vector<ValueId>* defined) {
     if (op.result == kNoValue) {
-      if (MakesValue(op.opcode)) return Fault(op, "has no result");
+      if (MakesValue(op.opcode) && !IsAtomic(op.opcode)) return Fault(op, "has no result");
       return absl::OkStatus();
     }
     if (!MakesValue(op.opcode)) return Fault(op, "has a result");
@@ -222,7 +160,7 @@ class Verifier {
   }
 
   static bool MakesValue(Opcode opcode) {
-    return opcode < Opcode::kStore || opcode == Opcode::kStage;
+    return opcode < Opcode::kStore || IsAtomic(opcode) || opcode == Opcode::kStage;
   }
 
   const Type& TypeOf(ValueId value) const { return values_[value].op->type; }
@@ -250,6 +188,9 @@ class Verifier {
         break;
       case Opcode::kLoad:
       case Opcode::kStore:
+      case Opcode::kAtomicCompareSwap:
+      case Opcode::kJoin:
+      case Opcode::kInterleave:
         operands = 2;
         break;
       case Opcode::kBroadcast:
@@ -265,8 +206,9 @@ class Verifier {
         operands = 1;
         break;
       default:
-        if (auto signature = ElementwiseSignature(op.opcode)) operands = signature->operands;
+        if (auto rule = ElementwiseRuleOf(op.opcode)) operands = rule->operands;
         if (IsReduction(op.opcode) || op.opcode == Opcode::kCumulativeSum) operands = 1;
+        if (IsAtomic(op.opcode)) operands = 1;
     }
     if (op.operands.size() != operands) return Fault(op, "has a wrong number of operands");
     if (op.regions.size() != regions) return Fault(op, "has a wrong number of regions");
@@ -280,12 +222,13 @@ class Verifier {
         if (side < 1) return Fault(op, "has a side below 1");
       }
     }
-    if (auto signature = ElementwiseSignature(op.opcode)) return CheckElementwise(op, *signature);
+    if (auto rule = ElementwiseRuleOf(op.opcode)) return CheckElementwise(op, *rule);
     if (IsReduction(op.opcode)) return CheckReduction(op);
+    if (IsAtomic(op.opcode)) return CheckAtomic(op);
     switch (op.opcode) {
       case Opcode::kLoad:
       case Opcode::kStore:
-        return CheckAccess(op);
+        return CheckLoadOrStore(op);
       case Opcode::kFor:
         return CheckFor(op);
       case Opcode::kWhile:
@@ -318,6 +261,9 @@ class Verifier {
       case Opcode::kReshape:
       case Opcode::kTranspose:
         return CheckArrangement(op);
+      case Opcode::kJoin:
+      case Opcode::kInterleave:
+        return CheckPair(op);
       case Opcode::kCumulativeSum:
         return CheckScan(op);
       case Opcode::kDot:
@@ -372,16 +318,20 @@ class Verifier {
     return index >= 0 && static_cast<size_t>(index) < size;
   }
 
-  absl::Status CheckElementwise(const Op& op, const struct Signature& signature) const {
+  absl::Status CheckElementwise(const Op& op, const ElementwiseRule& rule) const {
     const Type& first = TypeOf(op.operands[0]);
     for (ValueId operand : op.operands) {
       if (TypeOf(operand) != first) return Fault(op, "has operands of different types");
     }
-    if ((ClassOf(first.dtype) & signature.classes) == 0) {
+    if ((ClassOf(first.dtype) & rule.classes) == 0) {
       return Fault(op, "does not work on this type");
     }
-    const Type expected = signature.gives == Gives::kSame ? first : Type{DType::kBool, first.shape};
-    if (op.type != expected) return Fault(op, "has a wrong result type");
+    if (op.opcode == Opcode::kRandomU32 && first.dtype != DType::kU64) {
+      return Fault(op, "does not work on this type");
+    }
+    if (op.type != Type{ElementwiseResult(op.opcode, first.dtype), first.shape}) {
+      return Fault(op, "has a wrong result type");
+    }
     if (op.opcode == Opcode::kPowInt && op.index < 0) return Fault(op, "has a negative power");
     return absl::OkStatus();
   }
@@ -442,6 +392,20 @@ class Verifier {
     return absl::OkStatus();
   }
 
+  absl::Status CheckPair(const Op& op) const {
+    Type type = TypeOf(op.operands[0]);
+    const Type& second = TypeOf(op.operands[1]);
+    if (type.is_scalar() || second.is_scalar()) return Fault(op, "arranges a scalar");
+    const bool is_same = type == second;
+    const int64_t length = std::exchange(type.shape.back(), second.shape.back());
+    if (type != second || (op.opcode == Opcode::kInterleave && !is_same)) {
+      return Fault(op, "mixes types");
+    }
+    type.shape.back() += length;
+    if (op.type != type) return Fault(op, "has a wrong result type");
+    return absl::OkStatus();
+  }
+
   absl::Status CheckReduction(const Op& op) const {
     const Type& from = TypeOf(op.operands[0]);
     if (!InRange(op.axis, from.shape.size())) return Fault(op, "reduces a side that is not there");
@@ -496,8 +460,9 @@ class Verifier {
       return Fault(op, "names no tensor");
     }
     const Param& param = function_.params[op.index];
-    const bool is_load = op.opcode == Opcode::kLoad;
-    if (is_load ? !param.is_read : !param.is_written) {
+    const bool is_read = op.opcode != Opcode::kStore;
+    const bool is_written = op.opcode != Opcode::kLoad;
+    if ((is_read && !param.is_read) || (is_written && !param.is_written)) {
       return Fault(op, "touches a parameter that is not marked so");
     }
     if (op.subscripts.size() != param.dims.size())
@@ -515,10 +480,21 @@ class Verifier {
     if (op.type.dtype != param.dtype || shape != std::optional<Shape>(op.type.shape)) {
       return Fault(op, "has another type than its subscripts give");
     }
-    return CheckAccessOperands(op, is_load);
+    return absl::OkStatus();
   }
 
-  absl::Status CheckAccessOperands(const Op& op, bool is_load) const {
+  absl::Status CheckAtomic(const Op& op) const {
+    RETURN_IF_ERROR(CheckAccess(op));
+    for (ValueId operand : op.operands) {
+      if (TypeOf(operand) != op.type) return Fault(op, "has an operand of a wrong type");
+    }
+    if (!AtomicWorksOn(op.opcode, op.type.dtype)) return Fault(op, "does not work on this type");
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckLoadOrStore(const Op& op) const {
+    RETURN_IF_ERROR(CheckAccess(op));
+    const bool is_load = op.opcode == Opcode::kLoad;
     const ValueId first = op.operands[0];
     if (is_load) {
       if (first != kNoValue && TypeOf(first) != op.type &&

@@ -31,6 +31,8 @@ int Cost(const ir::Op& op) {
       return 2 * kDear;
     case ir::Opcode::kDot:
       return kDear;
+    case ir::Opcode::kRandomU32:
+      return 3 * kDear;
     case ir::Opcode::kSqrt:
       return 2;
     case ir::Opcode::kLoad:

@@ -35,12 +35,26 @@ bool IsTileStatement(const ir::Function& function, const Op& op) {
     case Opcode::kStore:
     case Opcode::kStage:
       return !op.type.is_scalar();
+    case Opcode::kAtomicAdd:
+    case Opcode::kAtomicMaximum:
+    case Opcode::kAtomicMinimum:
+    case Opcode::kAtomicAnd:
+    case Opcode::kAtomicOr:
+    case Opcode::kAtomicXor:
+    case Opcode::kAtomicCompareSwap:
+      return op.result == ir::kNoValue && !op.type.is_scalar();
     case Opcode::kDeclareVar:
     case Opcode::kWriteVar:
       return !function.vars[op.index].type.is_scalar();
     default:
       return ir::IsReduction(op.opcode) && op.type.is_scalar();
   }
+}
+
+// Whether the op is done in a statement of its own that leaves its result in memory.
+bool IsDoneApart(Opcode opcode) {
+  return ir::IsWholeTile(opcode) || ir::IsAtomic(opcode) || opcode == Opcode::kJoin ||
+         opcode == Opcode::kInterleave;
 }
 
 // What a value or a statement is computed from, gathered positions included.
@@ -84,7 +98,7 @@ class Stager {
   const bool in_registers_;
   const std::vector<const Op*> definitions_;
   std::vector<Place> places_;
-  // Places in order: of kStore by parameter; of kDeclareVar and kWriteVar by variable.
+  // Places in order: of kStore and atomics by parameter; of kDeclareVar and kWriteVar by variable.
   std::vector<std::vector<size_t>> stores_;
   std::vector<std::vector<size_t>> var_writes_;
   std::vector<int> cost_;  // by ValueId: of it and all that it is computed from
@@ -95,7 +109,7 @@ void Stager::Number(const ir::Block& block, const std::vector<size_t>& loops) {
   for (const Op& op : block) {
     const size_t place = places_.size();
     places_.push_back({&op, loops});
-    if (op.opcode == Opcode::kStore) stores_[op.index].push_back(place);
+    if (ir::WritesTensor(op.opcode)) stores_[op.index].push_back(place);
     if (op.opcode == Opcode::kDeclareVar || op.opcode == Opcode::kWriteVar) {
       var_writes_[op.index].push_back(place);
     }
@@ -131,7 +145,7 @@ std::vector<bool> Stager::Decide() {
           std::any_of(evaluations.begin(), evaluations.end(),
                       [&](size_t evaluation) { return IsDisturbed(place, evaluation); });
       if (is_held[op.result] || is_disturbed ||
-          (ir::IsWholeTile(op.opcode) && !IsWrittenAtOnce(place, evaluations)) ||
+          (IsDoneApart(op.opcode) && !IsWrittenAtOnce(place, evaluations)) ||
           IsDear(place, evaluations, is_repeated[op.result]) || IsLoadedTwice(op, evaluations)) {
         is_held[op.result] = true;
         evaluations = {place};

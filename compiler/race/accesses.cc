@@ -52,11 +52,8 @@ class Collector {
     const size_t outer = guards_.size();
     for (const ir::Op& op : block) {
       symbols_.Define(op);
+      if (ir::IsAccess(op.opcode) && function_.params[op.index].is_written) Add(op);
       switch (op.opcode) {
-        case Opcode::kLoad:
-        case Opcode::kStore:
-          if (function_.params[op.index].is_written) Add(op);
-          break;
         case Opcode::kIf:
           VisitIf(op);
           break;
@@ -192,7 +189,7 @@ class Collector {
                                                                               : subscript.length);
     }
     const size_t outer = guards_.size();
-    const ir::ValueId mask = op.operands[1];
+    const ir::ValueId mask = ir::MaskOf(op);
     if (mask != ir::kNoValue) Hold(mask, true, &guards_);
     access.guards = guards_;
     guards_.resize(outer);

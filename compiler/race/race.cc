@@ -62,16 +62,21 @@ std::string_view WhyUnknown(const Symbols& symbols, const Access& access) {
   return "";
 }
 
+// "the store to x", with what it does as a word.
+std::string_view Word(const Access& access) {
+  if (ir::IsAtomic(access.op->opcode)) return "atomic";
+  return access.is_write() ? "store" : "load";
+}
+
 std::string UnprovenText(const ir::Function& function, const Symbols& symbols, const Access& store,
                          const Access& other) {
   const std::string name = function.params[store.param()].name;
-  std::string text = Concat(Place(function, store.op->line), ": the store to ", name,
+  std::string text = Concat(Place(function, store.op->line), ": the ", Word(store), " to ", name,
                             " is not proved to keep clear of ");
   if (&store == &other) {
     Append(&text, "itself in another block");
   } else {
-    Append(&text, "the ", other.is_store() ? "store" : "load", " on line ", other.op->line,
-           " in another block");
+    Append(&text, "the ", Word(other), " on line ", other.op->line, " in another block");
   }
   std::string_view why = WhyUnknown(symbols, store);
   if (why.empty()) why = WhyUnknown(symbols, other);
@@ -92,10 +97,11 @@ Report Check(const ir::Function& function) {
   size_t pairs = 0;
   size_t undecided = 0;
   for (const Access& store : accesses) {
-    if (!store.is_store()) continue;
+    if (!store.is_write()) continue;
     for (const Access& other : accesses) {
-      // Of two stores, one order is enough.
-      const bool counts = store.param() == other.param() && (!other.is_store() || &other <= &store);
+      // Of two writes, one order is enough.
+      const bool counts = store.param() == other.param() &&
+                          (!other.is_write() || &other <= &store) && Conflict(*store.op, *other.op);
       if (!counts) continue;
       if (++pairs > kMaxPairs || pairs * symbols.atoms().size() > kMaxWork) {
         report.detail = Concat(Place(function, store.op->line),

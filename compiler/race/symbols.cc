@@ -214,7 +214,7 @@ std::optional<Linear> Symbols::CeilDivisionOf(const ir::Op& op) {
 }
 
 std::string_view Symbols::WhyUnknown(const ir::Op& op) const {
-  if (op.opcode == Opcode::kLoad) return "a value loaded from memory";
+  if (ir::IsAccess(op.opcode)) return "a value loaded from memory";
   if (op.opcode == Opcode::kReadVar) return "a variable";
   for (ir::ValueId operand : op.operands) {
     if (operand == ir::kNoValue || numbers_[operand] < 0) continue;

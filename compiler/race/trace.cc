@@ -117,14 +117,15 @@ class Tracer {
   Flow FollowOp(const ir::Op& op) {
     if (op.result != ir::kNoValue) {
       ops_[op.result] = &op;
-      if (op.opcode == Opcode::kLoad) Record(op);
+      if (ir::IsAccess(op.opcode)) Record(op);
       values_[op.result] = op.type.is_scalar() ? Evaluate(op) : std::nullopt;
       return Flow::kNext;
     }
+    if (ir::WritesTensor(op.opcode)) {
+      Record(op);
+      return Flow::kNext;
+    }
     switch (op.opcode) {
-      case Opcode::kStore:
-        Record(op);
-        return Flow::kNext;
       case Opcode::kDeclareVar:
       case Opcode::kWriteVar:
         vars_[op.index] = values_[op.operands[0]];
@@ -294,7 +295,7 @@ class Tracer {
       if (inside.empty()) return;
       touch.box.push_back(inside);
     }
-    const ir::ValueId mask = op.operands[1];
+    const ir::ValueId mask = ir::MaskOf(op);
     if (mask != ir::kNoValue && !ApplyMask(mask, tile_dim, tile_start, &touch)) return;
     touches_.push_back(std::move(touch));
   }

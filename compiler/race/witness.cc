@@ -229,9 +229,7 @@ class Search {
     for (const Touch& one : a) {
       for (const Touch& other : b) {
         --budget_;
-        const bool writes =
-            one.op->opcode == ir::Opcode::kStore || other.op->opcode == ir::Opcode::kStore;
-        if (!writes || one.op->index != other.op->index) continue;
+        if (one.op->index != other.op->index || !Conflict(*one.op, *other.op)) continue;
         std::optional<std::vector<int64_t>> element = Common(one, other);
         if (!element.has_value()) continue;
         Witness witness;
@@ -240,8 +238,7 @@ class Search {
         witness.grid = launch.grid;
         witness.blocks = {first, second};
         witness.lines = {one.op->line, other.op->line};
-        witness.writes = {one.op->opcode == ir::Opcode::kStore,
-                          other.op->opcode == ir::Opcode::kStore};
+        witness.writes = {ir::WritesTensor(one.op->opcode), ir::WritesTensor(other.op->opcode)};
         witness.param = one.op->index;
         witness.element = *std::move(element);
         return witness;

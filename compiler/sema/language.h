@@ -35,9 +35,12 @@ struct Builtin {
     kTranspose,
     kDot,
     kDotTransposed,
+    kPair,  // join, interleave
+    kRandom,
     kExtent,
     kLoad,
     kStore,
+    kAtomic,  // `opcode`
     kAssert,
     kAssume,
     kNotYet,     // a function that this compiler does not lower yet

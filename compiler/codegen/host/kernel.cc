@@ -49,7 +49,7 @@ class HostMemory : public codegen::MemoryEmitter {
     }
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(op);
     const ir::Op& held = *env_.definitions[op.operands[0]];
-    if (held.opcode == ir::Opcode::kDot && op.opcode != ir::Opcode::kStore) {
+    if (held.opcode == ir::Opcode::kDot && !ir::WritesTensor(op.opcode)) {
       const bool has_place = held_.offsets.count(&held) > 0;
       return EmitContraction(env_, op, has_place ? AddressOf(held) : scratch_);
     }
@@ -73,6 +73,11 @@ class HostMemory : public codegen::MemoryEmitter {
   void StoreScalar(const ir::Op& op) override {
     Access(env_, op).Store(Chunk(), {}, Optional(op.operands[1]), env_.scalars[op.operands[0]],
                            /*is_streamed=*/false);
+  }
+  llvm::Value* AtomicScalar(const ir::Op& op) override {
+    llvm::SmallVector<llvm::Value*, 2> operands;
+    for (ir::ValueId operand : op.operands) operands.push_back(env_.scalars[operand]);
+    return Access(env_, op).Atomic(Chunk(), {}, operands);
   }
 
  private:
@@ -124,6 +129,7 @@ int64_t KernelEmitter::Emit() {
   const std::vector<bool> is_fused = FindFusedStages(function_);
   const codegen::HeldMemory held = codegen::PlaceHeldTiles(function_, [&](const ir::Op& op) {
     if (op.opcode == ir::Opcode::kStage && is_fused[op.result]) return int64_t{0};
+    if (ir::IsAtomic(op.opcode)) return int64_t{0};
     if (op.opcode != ir::Opcode::kDot) return HeldBytes(codegen::StoredType(function_, op));
     const ContractionOperands operands{env_.definitions[op.operands[0]]->type,
                                        is_fused[op.operands[0]], is_fused[op.operands[1]]};

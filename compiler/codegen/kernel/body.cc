@@ -69,6 +69,7 @@ void BodyEmitter::EmitOp(const ir::Op& op) {
     case ir::Opcode::kStage:
       return memory_.EmitTileStatement(op);
     default:
+      if (ir::IsAtomic(op.opcode)) return EmitAtomic(op);
       // Tiles wait until a statement needs them.
       if (op.type.is_scalar()) env_.scalars[op.result] = Scalar(op);
   }
@@ -85,6 +86,16 @@ void BodyEmitter::EmitStatement(const ir::Op& op) {
     variable = env_.Slot(ElementType(builder_.getContext(), type.dtype));
   }
   builder_.CreateStore(env_.scalars[op.operands[0]], variable);
+}
+
+// One on a tile with a result is done where the result is held, in the statement that follows.
+void BodyEmitter::EmitAtomic(const ir::Op& op) {
+  if (op.type.is_scalar()) {
+    llvm::Value* before = memory_.AtomicScalar(op);
+    if (op.result != ir::kNoValue) env_.scalars[op.result] = before;
+  } else if (op.result == ir::kNoValue) {
+    memory_.EmitTileStatement(op);
+  }
 }
 
 llvm::Value* BodyEmitter::Scalar(const ir::Op& op) {

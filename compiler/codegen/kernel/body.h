@@ -18,7 +18,7 @@ namespace phobos::compiler::codegen {
 class MemoryEmitter {
  public:
   virtual ~MemoryEmitter() = default;
-  // A kStore, kDeclareVar, kWriteVar or kStage of a tile.
+  // A kStore, kDeclareVar, kWriteVar or kStage of a tile, or an atomic on one without a result.
   virtual void EmitTileStatement(const ir::Op& op) = 0;
   // A kLoad of one element: its value.
   virtual llvm::Value* LoadScalar(const ir::Op& op) = 0;
@@ -26,6 +26,8 @@ class MemoryEmitter {
   virtual llvm::Value* ReduceToScalar(const ir::Op& op) = 0;
   // A kStore of one element.
   virtual void StoreScalar(const ir::Op& op) = 0;
+  // An atomic on one element: the element as it was, or null if the op has no result.
+  virtual llvm::Value* AtomicScalar(const ir::Op& op) = 0;
 };
 
 class BodyEmitter {
@@ -46,6 +48,7 @@ class BodyEmitter {
   void EmitRegion(const ir::Block& block);
   void EmitOp(const ir::Op& op);
   void EmitStatement(const ir::Op& op);
+  void EmitAtomic(const ir::Op& op);
   void EmitFor(const ir::Op& op);
   void EmitForTurns(const ir::Op& op, llvm::Value* turns, int32_t copies, llvm::Value* lo);
   void EmitWhile(const ir::Op& op);

@@ -6,12 +6,18 @@
 namespace phobos::compiler::codegen {
 namespace {
 
+// Whether `op` is an atomic on one element whose old value is asked for.
+bool GivesOneOld(const ir::Op& op) {
+  return ir::IsAtomic(op.opcode) && op.result != ir::kNoValue && op.type.is_scalar();
+}
+
 void Place(const ir::Function& function, const ir::Block& block, int64_t used,
            const std::function<int64_t(const ir::Op&)>& bytes_of, HeldMemory* memory) {
   for (const ir::Op& op : block) {
-    const bool holds = op.opcode == ir::Opcode::kStage || op.opcode == ir::Opcode::kDeclareVar ||
-                       op.opcode == ir::Opcode::kDot;
-    if (holds && !StoredType(function, op).is_scalar()) {
+    const bool needs_place = op.opcode == ir::Opcode::kStage ||
+                             op.opcode == ir::Opcode::kDeclareVar || op.opcode == ir::Opcode::kDot;
+    const bool holds = needs_place ? !StoredType(function, op).is_scalar() : GivesOneOld(op);
+    if (holds) {
       if (const int64_t bytes = bytes_of(op); bytes > 0) {
         memory->offsets[&op] = used;
         used += bytes;
@@ -35,6 +41,12 @@ const ir::Type& StoredType(const ir::Function& function, const ir::Op& op) {
   const bool is_variable =
       op.opcode == ir::Opcode::kDeclareVar || op.opcode == ir::Opcode::kWriteVar;
   return is_variable ? function.vars[op.index].type : op.type;
+}
+
+const ir::Op& DoneBy(const std::vector<const ir::Op*>& definitions, const ir::Op& op) {
+  if (op.opcode != ir::Opcode::kStage) return op;
+  const ir::Op& held = *definitions[op.operands[0]];
+  return ir::IsAtomic(held.opcode) ? held : op;
 }
 
 }  // namespace phobos::compiler::codegen

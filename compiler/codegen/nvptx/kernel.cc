@@ -64,18 +64,46 @@ class ThreadMemory : public codegen::MemoryEmitter {
         },
         [] {});
   }
+  llvm::Value* AtomicScalar(const ir::Op& op) override {
+    Wait(op);
+    llvm::IRBuilder<>& b = env_.builder;
+    Access access(env_, op);
+    access.PrepareRanges();
+    llvm::SmallVector<Fragment, 2> operands;
+    for (ir::ValueId operand : op.operands) operands.push_back({env_.scalars[operand]});
+    llvm::Value* is_first = b.CreateIsNull(env_.thread);
+    if (op.result == ir::kNoValue) {
+      env_.Branch(
+          is_first, [&] { access.Atomic(Place(), {}, operands); }, [] {});
+      return nullptr;
+    }
+    // The first thread tells the others.
+    llvm::Value* told = SharedAddress(env_.plan.shared.offsets.at(&op));
+    llvm::Type* type = codegen::MemoryType(b.getContext(), op.type.dtype);
+    const bool is_bool = op.type.dtype == ir::DType::kBool;
+    env_.Meet();  // all have read what was told before
+    auto tell = [&] {
+      llvm::Value* before = access.Atomic(Place(), {}, operands)[0];
+      b.CreateStore(is_bool ? b.CreateZExt(before, type) : before, told);
+    };
+    env_.Branch(is_first, tell, [] {});
+    env_.Meet();
+    llvm::Value* before = b.CreateLoad(type, told);
+    return is_bool ? b.CreateIsNotNull(before) : before;
+  }
 
  private:
   void Wait(const ir::Op& op) const {
     if (env_.plan.waits.count(&op) > 0) env_.Meet();
   }
+  llvm::Value* SharedAddress(int64_t offset) const {
+    return env_.builder.CreateConstGEP1_64(env_.builder.getInt8Ty(), env_.shared,
+                                           static_cast<uint64_t>(offset));
+  }
   llvm::Value* AddressOf(const Statement& statement) const {
     const auto shared = env_.plan.shared.offsets.find(statement.op);
     llvm::IRBuilder<>& b = env_.builder;
-    if (shared != env_.plan.shared.offsets.end()) {
-      return b.CreateConstGEP1_64(b.getInt8Ty(), env_.shared,
-                                  static_cast<uint64_t>(shared->second));
-    }
+    if (shared != env_.plan.shared.offsets.end()) return SharedAddress(shared->second);
     const ir::Type& type = codegen::StoredType(env_.function, *statement.op);
     llvm::Type* element = codegen::MemoryType(b.getContext(), type.dtype);
     return env_.Slot(

@@ -271,6 +271,14 @@ class Parser {
         return ReadLoad(op);
       case Opcode::kStore:
         return ReadStore(op);
+      case Opcode::kAtomicAdd:
+      case Opcode::kAtomicMaximum:
+      case Opcode::kAtomicMinimum:
+      case Opcode::kAtomicAnd:
+      case Opcode::kAtomicOr:
+      case Opcode::kAtomicXor:
+      case Opcode::kAtomicCompareSwap:
+        return ReadAtomic(op);
       case Opcode::kFor:
         RETURN_IF_ERROR(ReadFor(op));
         return ReadRegion(op, depth);
@@ -498,6 +506,16 @@ class Parser {
     RETURN_IF_ERROR(ReadOperand(op));
     ASSIGN_OR_RETURN(op->type, TypeOf(op->operands[0]));
     return ReadOptional("mask", op);
+  }
+
+  absl::Status ReadAtomic(Op* op) {
+    RETURN_IF_ERROR(ReadAccess(op));
+    RETURN_IF_ERROR(scanner_.Expect(","));
+    RETURN_IF_ERROR(ReadOperands(op));
+    if (op->operands.empty()) return scanner_.Error("a value is missing");
+    if (op->result != kNoValue) return absl::OkStatus();
+    ASSIGN_OR_RETURN(op->type, TypeOf(op->operands[0]));
+    return absl::OkStatus();
   }
 
   absl::Status ReadFor(Op* op) {

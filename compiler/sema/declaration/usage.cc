@@ -230,16 +230,21 @@ absl::Status Walker::VisitCall(const ast::Call& call, Span span, Frame* frame) {
 absl::Status Walker::VisitBuiltin(const std::string& name, const ast::Call& call, Frame* frame) {
   const bool is_atomic = name.rfind("atomic_", 0) == 0;
   const bool is_access = is_atomic || name == "store";
+  const Access written = is_atomic ? Access::kAtomic : Access::kStore;
   for (size_t i = 0; i < call.positional.size(); ++i) {
     if (i == 0 && is_access) {
-      RETURN_IF_ERROR(
-          VisitAccess(*call.positional[0], is_atomic ? Access::kAtomic : Access::kStore, frame));
+      RETURN_IF_ERROR(VisitAccess(*call.positional[0], written, frame));
     } else {
       RETURN_IF_ERROR(Visit(*call.positional[i], frame));
     }
   }
-  for (const ast::KeywordArgument& argument : call.keyword)
-    RETURN_IF_ERROR(Visit(*argument.value, frame));
+  for (const ast::KeywordArgument& argument : call.keyword) {
+    if (is_access && argument.name == "A") {
+      RETURN_IF_ERROR(VisitAccess(*argument.value, written, frame));
+    } else {
+      RETURN_IF_ERROR(Visit(*argument.value, frame));
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -116,7 +116,7 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
   ASSIGN_OR_RETURN(Arguments arguments, BindArguments(*builtin, call, span));
   std::vector<Operand> operands;
   const bool takes_numbers = IsElementwise(builtin->kind) || builtin->kind == Kind::kClip ||
-                             builtin->kind == Kind::kCeilDivide;
+                             builtin->kind == Kind::kCeilDivide || builtin->kind == Kind::kRandom;
   if (takes_numbers) {
     for (const ast::Expr* argument : arguments) {
       ASSIGN_OR_RETURN(Operand operand, EvalNumber(*argument));
@@ -151,12 +151,18 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
     case Kind::kDot:
     case Kind::kDotTransposed:
       return EvalDot(*builtin, arguments, span);
+    case Kind::kPair:
+      return EvalPair(*builtin, arguments, span);
+    case Kind::kRandom:
+      return EvalRandom(operands, span);
     case Kind::kExtent:
       return EvalExtent(arguments);
     case Kind::kLoad:
       return EvalLoad(arguments);
     case Kind::kStore:
       return EvalStore(arguments, span);
+    case Kind::kAtomic:
+      return EvalAtomic(*builtin, arguments, span, /*has_result=*/true);
     case Kind::kAssert:
       return EvalAssert(arguments, span);
     case Kind::kAssume:
@@ -268,6 +274,25 @@ absl::StatusOr<Value> Checker::EvalCeilDivide(const Operand& a, const Operand& b
   const Operand zero{Value::OfInt(0), span};
   ASSIGN_OR_RETURN(Value more, Compare(ast::CompareOp::kNe, {rest, span}, zero, span));
   return Binary(ast::BinaryOp::kAdd, {floor, span}, {more, span}, span);
+}
+
+absl::StatusOr<Value> Checker::EvalRandom(const std::vector<Operand>& operands, Span span) {
+  std::vector<Value> values;
+  for (const Operand& operand : operands) {
+    const Value& value = operand.value;
+    const bool is_int = value.is_literal() ? !IsFloat(value.literal) && !IsBool(value.literal)
+                                           : ir::IsInteger(value.type.dtype);
+    if (!is_int) {
+      return Error(operand.span,
+                   Concat("ph.random_u32 counts with integers, and this is ",
+                          Describe(value, kernel_.params)),
+                   "write ph.random_u32(seed, index), for example with index = i + ph.iota(L)");
+    }
+    ASSIGN_OR_RETURN(Value number, ToType(operand, DType::kU64));
+    values.push_back(std::move(number));
+  }
+  ASSIGN_OR_RETURN(values, BroadcastTogether(std::move(values), span));
+  return emitter_.Elementwise(Opcode::kRandomU32, std::move(values));
 }
 
 absl::StatusOr<DType> Checker::EvalDType(const ast::Expr& expr) {

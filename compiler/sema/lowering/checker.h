@@ -43,20 +43,19 @@ class Checker {
   absl::Status NotSupportedYet(Span span, const std::string& what) const;
   void EmitConstraints();
   void SetPlace(Span span);
-  // Counts one step of the walk and one level of nesting; an error when either passes its limit.
-  // Leave undoes the level.
+  // Counts a step and a level of nesting; an error past either limit. Leave undoes the level.
   absl::Status Enter(Span span);
   void Leave() { --depth_; }
   bool in_function() const { return !calls_.empty(); }
 
   // ---- names.cc
+  Value LoopIndex(const Binding& binding);
   absl::StatusOr<Value> EvalName(const ast::Name& name, Span span);
   absl::StatusOr<Value> EvalLanguageName(const ast::LanguageName& name, Span span);
   absl::StatusOr<Value> EvalAttribute(const ast::Attribute& attribute, Span span);
   absl::StatusOr<Value> EvalLimit(const std::string& of, const Operand& type,
                                   const std::string& name, Span span);
-  // What a name of the kernel itself stands for: a parameter, extent or autotuned constant. False:
-  // it is none of these.
+  // What a parameter, extent or autotuned constant stands for. False: the name is none of these.
   bool FindInKernel(std::string_view name, Value* value);
   bool FindModuleConstant(std::string_view name, Value* value) const;
   const ast::Function* FindFunction(std::string_view name) const;
@@ -69,7 +68,6 @@ class Checker {
   // ---- expr.cc
   absl::StatusOr<Value> Eval(const ast::Expr& expr);
   absl::StatusOr<Operand> EvalOperand(const ast::Expr& expr);
-  // As Eval, and it must be a number (or bool).
   absl::StatusOr<Operand> EvalNumber(const ast::Expr& expr);
   absl::StatusOr<Value> EvalNode(const ast::Expr& expr);
   absl::StatusOr<Value> EvalUnary(const ast::Unary& unary, Span span);
@@ -91,7 +89,7 @@ class Checker {
   absl::StatusOr<Value> Binary(ast::BinaryOp op, const Operand& a, const Operand& b, Span span);
   absl::StatusOr<Value> BinaryPower(const Operand& base, const Operand& exponent, Span span);
   absl::StatusOr<Value> Compare(ast::CompareOp op, const Operand& a, const Operand& b, Span span);
-  // The type that operands meet in, by the promotion rules; literals are weak.
+  // The type that operands meet in; literals are weak.
   absl::StatusOr<ir::DType> CommonType(const std::vector<Operand>& operands) const;
   // Converts operands to one type and shape.
   absl::StatusOr<std::vector<Value>> Unify(const std::vector<Operand>& operands, ir::DType dtype,
@@ -99,15 +97,12 @@ class Checker {
   absl::StatusOr<std::vector<Value>> BroadcastTogether(std::vector<Value> values, Span span);
   // To one type: a literal must fit it, a computed value is cast.
   absl::StatusOr<Value> ToType(const Operand& operand, ir::DType dtype);
-  // As a store converts: to the type, and broadcast to exactly this shape. `target` names it in the
-  // error.
+  // As a store converts: to the type and exactly this shape. `target` names it in the error.
   absl::StatusOr<Value> ToTarget(const Operand& operand, const ir::Type& type,
                                  const std::string& target);
-  // A literal gets the type it has alone; other numbers stay.
   absl::StatusOr<Value> Settle(const Operand& operand);
-  // An integer as i64. `what` names it in the error.
+  // An integer: as i64, or known here. `what` names it in the error.
   absl::StatusOr<Value> ToIndex(const Operand& operand, const std::string& what);
-  // An integer known here. `what` names it in the error.
   absl::StatusOr<int64_t> ConstantInt(const Operand& operand, int64_t lowest, int64_t highest,
                                       const std::string& what) const;
 
@@ -126,6 +121,10 @@ class Checker {
   Value EmitLoad(const Access& access, const Value* fill, const Value* mask);
   absl::StatusOr<Value> EvalLoad(const std::vector<const ast::Expr*>& arguments);
   absl::StatusOr<Value> EvalStore(const std::vector<const ast::Expr*>& arguments, Span span);
+  // `has_result`: as an expression, which has the elements' old values.
+  absl::StatusOr<Value> EvalAtomic(const Builtin& builtin,
+                                   const std::vector<const ast::Expr*>& arguments, Span span,
+                                   bool has_result);
   absl::StatusOr<Value> Mask(const ast::Expr& expr, const std::vector<int64_t>& shape);
   std::string TargetText(const Access& access) const;
 
@@ -133,18 +132,19 @@ class Checker {
   // An error when no tile may have this shape.
   absl::Status CheckShape(const ir::Shape& shape, Span span) const;
   absl::Status TooLarge(int64_t elements, Span span) const;
-  // The sides of a tile as numbers. `infer_from`: the elements there are, of which one side may be
-  // written as -1; 0: none may.
+  // Sides as numbers. `infer_from`: the elements there are, where one side may be -1; 0: none may.
   absl::StatusOr<ir::Shape> Sides(const std::vector<Operand>& sides, Span span,
                                   int64_t infer_from = 0) const;
   // Arguments from `first` on, or the elements of the one tuple there.
   absl::StatusOr<std::vector<Operand>> SideOperands(const std::vector<const ast::Expr*>& arguments,
                                                     size_t first);
-  // A computed tile; `what` names who asks for it in the error.
+  // `what` names who asks for the tile in the error.
   absl::StatusOr<Operand> EvalTile(const ast::Expr& expr, const std::string& what);
   // t[:, None]: the only subscripts that a tile takes.
   absl::StatusOr<Value> AddAxes(const ast::Index& index, const Operand& tile, Span span);
   absl::StatusOr<Value> EvalReshape(const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalPair(const Builtin& builtin,
+                                 const std::vector<const ast::Expr*>& arguments, Span span);
   absl::StatusOr<Value> EvalTranspose(const std::vector<const ast::Expr*>& arguments, Span span);
 
   // ---- reduction.cc
@@ -179,6 +179,7 @@ class Checker {
                                  Span span);
   absl::StatusOr<Value> EvalFill(const std::vector<const ast::Expr*>& arguments, bool has_value,
                                  Span span);
+  absl::StatusOr<Value> EvalRandom(const std::vector<Operand>& operands, Span span);
   absl::StatusOr<Value> EvalIota(const ast::Expr& length);
   absl::StatusOr<Value> EvalExtent(const std::vector<const ast::Expr*>& arguments);
   absl::StatusOr<Value> EvalAssert(const std::vector<const ast::Expr*>& arguments, Span span);
@@ -213,13 +214,12 @@ class Checker {
   absl::Status NotAssignable(const std::string& name, Span span) const;
   absl::Status CheckExprStmt(const ast::ExprStmt& stmt, Span span);
   absl::Status CheckFor(const ast::For& loop);
-  absl::Status CheckRange(const ast::Call& call, Span span, Value* lo, Value* hi, int64_t* step,
-                          int32_t* unroll, int32_t* stages);
+  absl::Status CheckRange(const ast::Call& call, Span span, Range* range);
+  void CountTurns(const Value& step, Range* range);
   absl::Status CheckWhile(const ast::While& loop);
   absl::Status CheckIf(const ast::If& branch);
   absl::Status CheckConstantIf(const ast::If& branch, bool taken);
-  // Checks a block whose ops go into a region, which is returned; *terminated: whether it ends in
-  // break, continue, return.
+  // Checks a block into a region; *terminated: whether it ends in break, continue, return.
   absl::StatusOr<ir::Block> CheckRegion(const ast::Block& block, bool* terminated);
   absl::Status CheckReturn(const ast::Return& stmt, Span span);
   absl::Status CheckLoopExit(ir::Opcode opcode, const std::string& word, Span span);

@@ -17,7 +17,7 @@ using ir::Opcode;
 // but memory accesses, variables and control.
 bool IsPure(const ir::Block& block) {
   return std::all_of(block.begin(), block.end(), [](const ir::Op& op) {
-    return op.result != ir::kNoValue && op.opcode != Opcode::kLoad;
+    return op.result != ir::kNoValue && !ir::IsAccess(op.opcode);
   });
 }
 

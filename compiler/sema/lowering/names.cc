@@ -67,13 +67,21 @@ const ast::Function* Checker::FindFunction(std::string_view name) const {
   return nullptr;
 }
 
+Value Checker::LoopIndex(const Binding& binding) {
+  const Value turn = emitter_.LoopIndex(binding.var);
+  if (binding.value.kind != Value::Kind::kTuple) return turn;
+  const std::vector<Value>& place = binding.value.elements;
+  return emitter_.Elementwise(ir::Opcode::kAdd,
+                              {place[0], emitter_.Elementwise(ir::Opcode::kMul, {turn, place[1]})});
+}
+
 absl::StatusOr<Value> Checker::EvalName(const ast::Name& name, Span span) {
   if (const Binding* binding = scopes_.Find(name.id)) {
     switch (binding->kind) {
       case Binding::Kind::kVariable:
         return emitter_.Read(binding->var);
       case Binding::Kind::kLoopIndex:
-        return emitter_.LoopIndex(binding->var);
+        return LoopIndex(*binding);
       default:
         return binding->value;
     }

@@ -28,6 +28,18 @@ struct Access {
   Span span;
 };
 
+// ph.range(...), checked: i64 scalars.
+struct Range {
+  Value lo;
+  Value hi;
+  int64_t step = 1;
+  int32_t unroll = 1;
+  int32_t stages = 1;
+  // A tuple (first, step) where the step is no constant: lo, hi and the loop's own index count
+  // turns, and the name stands for first + turn * step. Else None.
+  Value place;
+};
+
 }  // namespace phobos::compiler::sema
 
 #endif  // PHOBOS_COMPILER_SEMA_LOWERING_OPERAND_H_

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
+#include "compiler/sema/language.h"
 #include "compiler/sema/lowering/checker.h"
 
 namespace phobos::compiler::sema {
@@ -163,6 +164,36 @@ absl::StatusOr<Value> Checker::EvalTranspose(const std::vector<const ast::Expr*>
                  "name each axis once, for example ph.transpose(t, (1, 0))");
   }
   return emitter_.Transpose(tile.value, permutation);
+}
+
+// Tiles that meet in one type; sides before the last one are equal.
+absl::StatusOr<Value> Checker::EvalPair(const Builtin& builtin,
+                                        const std::vector<const ast::Expr*>& arguments, Span span) {
+  const std::string name = Concat("ph.", std::string(builtin.name));
+  std::vector<Operand> tiles;
+  for (const ast::Expr* argument : arguments) {
+    ASSIGN_OR_RETURN(Operand tile, EvalTile(*argument, name));
+    tiles.push_back(std::move(tile));
+  }
+  ir::Shape first = tiles[0].value.type.shape;
+  ir::Shape second = tiles[1].value.type.shape;
+  const std::string shapes = Concat(ShapeText(first), " and ", ShapeText(second));
+  const bool is_join = builtin.opcode == ir::Opcode::kJoin;
+  ir::Shape result = first;
+  result.back() += second.back();
+  if (is_join) first.back() = second.back() = 1;
+  if (first != second) {
+    return Error(span,
+                 Concat(name, " puts tiles together along the last axis, and shapes ", shapes,
+                        " do not fit each other"),
+                 is_join ? "all sides but the last one are equal" : "both have one shape");
+  }
+  RETURN_IF_ERROR(CheckShape(result, span));
+  ASSIGN_OR_RETURN(ir::DType dtype, CommonType(tiles));
+  ASSIGN_OR_RETURN(Value a, ToType(tiles[0], dtype));
+  ASSIGN_OR_RETURN(Value b, ToType(tiles[1], dtype));
+  SetPlace(span);
+  return emitter_.Pair(builtin.opcode, a, b);
 }
 
 }  // namespace phobos::compiler::sema

@@ -307,6 +307,13 @@ absl::Status Checker::AssignElement(const ast::Index& index, const ast::Assign& 
 
 absl::Status Checker::CheckExprStmt(const ast::ExprStmt& stmt, Span span) {
   const ast::Call* call = std::get_if<ast::Call>(&stmt.value->node);
+  const Builtin* builtin =
+      call != nullptr ? FindBuiltin(SingleLanguageName(*call->callee)) : nullptr;
+  if (builtin != nullptr && builtin->kind == Builtin::Kind::kAtomic) {
+    ASSIGN_OR_RETURN(const std::vector<const ast::Expr*> arguments,
+                     BindArguments(*builtin, *call, span));
+    return EvalAtomic(*builtin, arguments, span, /*has_result=*/false).status();
+  }
   ASSIGN_OR_RETURN(Value value, Eval(*stmt.value));
   const bool is_fn = call != nullptr && std::holds_alternative<ast::Name>(call->callee->node);
   if (call != nullptr && (is_fn || value.kind == Value::Kind::kNone)) return absl::OkStatus();
@@ -325,8 +332,35 @@ absl::StatusOr<ir::Block> Checker::CheckRegion(const ast::Block& block, bool* te
   return region;
 }
 
-absl::Status Checker::CheckRange(const ast::Call& call, Span span, Value* lo, Value* hi,
-                                 int64_t* step, int32_t* unroll, int32_t* stages) {
+// A step that only the launch knows: the turns are counted, and the index is worked out from the
+// turn. Unsigned, so that no distance is too long. A step of 0 has no turn.
+void Checker::CountTurns(const Value& step, Range* range) {
+  const auto op = [this](Opcode opcode, const Value& a, const Value& b) {
+    return emitter_.Elementwise(opcode, {a, b});
+  };
+  const auto choose = [this](const Value& c, const Value& a, const Value& b) {
+    return emitter_.Elementwise(Opcode::kSelect, {c, a, b});
+  };
+  const Value zero = Value::Known(DType::kI64, int64_t{0});
+  const Value one = Value::Known(DType::kU64, int64_t{1});
+  const Value rises = op(Opcode::kGreater, step, zero);
+  const Value falls = op(Opcode::kLess, step, zero);
+  const Value runs =
+      op(Opcode::kOr, op(Opcode::kAnd, rises, op(Opcode::kLess, range->lo, range->hi)),
+         op(Opcode::kAnd, falls, op(Opcode::kGreater, range->lo, range->hi)));
+  const Value distance =
+      choose(rises, op(Opcode::kSub, range->hi, range->lo), op(Opcode::kSub, range->lo, range->hi));
+  const Value stride = choose(rises, step, emitter_.Elementwise(Opcode::kNegate, {step}));
+  const Value last =
+      op(Opcode::kFloorDiv, op(Opcode::kSub, emitter_.Cast(distance, DType::kU64), one),
+         emitter_.Cast(stride, DType::kU64));
+  const Value turns = emitter_.Cast(op(Opcode::kAdd, last, one), DType::kI64);
+  range->place = Value::Tuple({range->lo, step});
+  range->lo = zero;
+  range->hi = choose(runs, turns, zero);
+}
+
+absl::Status Checker::CheckRange(const ast::Call& call, Span span, Range* range) {
   std::vector<Operand> bounds;
   for (const ast::ExprPtr& argument : call.positional) {
     ASSIGN_OR_RETURN(Operand operand, EvalNumber(*argument));
@@ -337,16 +371,16 @@ absl::Status Checker::CheckRange(const ast::Call& call, Span span, Value* lo, Va
                  "write ph.range(n), ph.range(lo, hi) or ph.range(lo, hi, step)");
   }
   if (bounds.size() == 1) bounds.insert(bounds.begin(), Operand{Value::OfInt(0), span});
-  ASSIGN_OR_RETURN(*lo, ToIndex(bounds[0], "the start of a range"));
-  ASSIGN_OR_RETURN(*hi, ToIndex(bounds[1], "the end of a range"));
+  ASSIGN_OR_RETURN(range->lo, ToIndex(bounds[0], "the start of a range"));
+  ASSIGN_OR_RETURN(range->hi, ToIndex(bounds[1], "the end of a range"));
   if (bounds.size() == 3) {
     ASSIGN_OR_RETURN(Value by, ToIndex(bounds[2], "the step of a range"));
     std::optional<WideInt> known = KnownInt(by);
-    if (!known.has_value()) return NotSupportedYet(bounds[2].span, "a step that is not constant");
-    if (*known == 0) {
+    if (!known.has_value()) CountTurns(by, range);
+    if (known.has_value() && *known == 0) {
       return Error(bounds[2].span, "a range with step 0 never ends", "use a step of 1 or more");
     }
-    *step = static_cast<int64_t>(*known);
+    if (known.has_value()) range->step = static_cast<int64_t>(*known);
   }
   const bool is_plain = std::holds_alternative<ast::Name>(call.callee->node);
   for (const ast::KeywordArgument& argument : call.keyword) {
@@ -358,7 +392,7 @@ absl::Status Checker::CheckRange(const ast::Call& call, Span span, Value* lo, Va
     ASSIGN_OR_RETURN(Operand operand, EvalOperand(*argument.value));
     ASSIGN_OR_RETURN(int64_t hint,
                      ConstantInt(operand, 1, is_unroll ? kMaxUnroll : kMaxStages, argument.name));
-    (is_unroll ? *unroll : *stages) = static_cast<int32_t>(hint);
+    (is_unroll ? range->unroll : range->stages) = static_cast<int32_t>(hint);
   }
   return absl::OkStatus();
 }
@@ -374,17 +408,14 @@ absl::Status Checker::CheckFor(const ast::For& loop) {
     return Error(loop.iterable->span, "a for loops over a range of integers",
                  "write for i in ph.range(n):");
   }
-  Value lo;
-  Value hi;
-  int64_t step = 1;
-  int32_t unroll = 1;
-  int32_t stages = 1;
-  RETURN_IF_ERROR(CheckRange(*call, loop.iterable->span, &lo, &hi, &step, &unroll, &stages));
+  Range range;
+  RETURN_IF_ERROR(CheckRange(*call, loop.iterable->span, &range));
   RETURN_IF_ERROR(CheckNewName(loop.name, loop.name_span));
   Binding binding;
   binding.name = loop.name;
   binding.kind = Binding::Kind::kLoopIndex;
   binding.var = emitter_.NewLoop();
+  binding.value = range.place;
   binding.span = loop.name_span;
   const int32_t id = binding.var;
   scopes_.EnterBlock();
@@ -396,7 +427,7 @@ absl::Status Checker::CheckFor(const ast::For& loop) {
   scopes_.LeaveBlock();
   RETURN_IF_ERROR(body.status());
   SetPlace(loop.name_span);
-  emitter_.For(id, lo, hi, step, unroll, stages, *std::move(body));
+  emitter_.For(id, range.lo, range.hi, range.step, range.unroll, range.stages, *std::move(body));
   return absl::OkStatus();
 }
 

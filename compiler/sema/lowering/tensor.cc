@@ -7,6 +7,7 @@
 #include "base/concat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/shape.h"
+#include "compiler/sema/language.h"
 #include "compiler/sema/lowering/checker.h"
 
 namespace phobos::compiler::sema {
@@ -231,6 +232,32 @@ absl::StatusOr<Value> Checker::EvalStore(const std::vector<const ast::Expr*>& ar
   SetPlace(span);
   emitter_.Store(access.param, access.subscripts, value, mask.has_value() ? &*mask : nullptr);
   return Value();
+}
+
+absl::StatusOr<Value> Checker::EvalAtomic(const Builtin& builtin,
+                                          const std::vector<const ast::Expr*>& arguments, Span span,
+                                          bool has_result) {
+  const std::string name = Concat("ph.", std::string(builtin.name));
+  ASSIGN_OR_RETURN(Access access, CheckAccessExpr(*arguments[0], name));
+  const ir::Param& tensor = kernel_.params[access.param];
+  if (!ir::AtomicWorksOn(builtin.opcode, tensor.dtype)) {
+    const bool is_bool = tensor.dtype == DType::kBool;
+    return Error(access.span,
+                 Concat(name, " works on ", is_bool ? "numbers" : "integers and bools", ", and ",
+                        tensor.name, " is a tensor of ", ir::Name(tensor.dtype)),
+                 is_bool ? "write ph.atomic_or or ph.atomic_and for bools"
+                         : "atomics of floats are ph.atomic_add, ph.atomic_max, ph.atomic_min and "
+                           "ph.atomic_cas");
+  }
+  const ir::Type type{tensor.dtype, access.shape};
+  std::vector<Value> operands;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    ASSIGN_OR_RETURN(Operand operand, EvalNumber(*arguments[i]));
+    ASSIGN_OR_RETURN(Value value, ToTarget(operand, type, TargetText(access)));
+    operands.push_back(std::move(value));
+  }
+  SetPlace(span);
+  return emitter_.Atomic(builtin.opcode, access.param, access.subscripts, operands, has_result);
 }
 
 }  // namespace phobos::compiler::sema

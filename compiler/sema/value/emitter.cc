@@ -82,6 +82,11 @@ Value Emitter::CumulativeSum(const Value& value, int32_t axis) {
   return Made(builder_.CumulativeSum(Id(value), axis));
 }
 
+Value Emitter::Pair(Opcode opcode, const Value& first, const Value& second) {
+  const ir::ValueId id = Id(first);
+  return Made(builder_.Pair(opcode, id, Id(second)));
+}
+
 Value Emitter::Reduce(Opcode opcode, const Value& value, int32_t axis, int32_t lanes) {
   return Made(builder_.Reduce(opcode, Id(value), axis, lanes));
 }
@@ -169,9 +174,7 @@ Value Emitter::Elementwise(Opcode opcode, std::vector<Value> operands, int32_t p
   ir::Op op;
   op.opcode = opcode;
   op.type = operands[opcode == Opcode::kSelect ? 1 : 0].type;
-  const bool gives_bool = (opcode >= Opcode::kEqual && opcode <= Opcode::kGreaterEqual) ||
-                          opcode == Opcode::kIsNan || opcode == Opcode::kIsInf;
-  if (gives_bool) op.type.dtype = DType::kBool;
+  op.type.dtype = ir::ElementwiseResult(opcode, op.type.dtype);
   op.operands = std::move(ids);
   op.index = power;
   const Key key(opcode, op.type.dtype, OperandOr(op.operands, 0), OperandOr(op.operands, 1),
@@ -243,6 +246,15 @@ void Emitter::Store(int32_t param, std::vector<ir::Subscript> subscripts, const 
                     const Value* mask) {
   const ir::ValueId mask_id = mask != nullptr ? Id(*mask) : ir::kNoValue;
   builder_.Store(param, std::move(subscripts), Id(value), mask_id);
+}
+
+Value Emitter::Atomic(Opcode opcode, int32_t param, std::vector<ir::Subscript> subscripts,
+                      const std::vector<Value>& operands, bool has_result) {
+  std::vector<ir::ValueId> ids;
+  for (const Value& operand : operands) ids.push_back(Id(operand));
+  const ir::ValueId before =
+      builder_.Atomic(opcode, param, std::move(subscripts), std::move(ids), has_result);
+  return has_result ? Made(before) : Value();
 }
 
 ir::VarId Emitter::Declare(std::string name, const Value& initial) {

@@ -48,6 +48,7 @@ class Emitter {
   // Of a tile; where nothing moves, the tile itself.
   Value Reshape(const Value& value, const std::vector<int64_t>& shape);
   Value Transpose(const Value& value, const std::vector<int32_t>& permutation);
+  Value Pair(ir::Opcode opcode, const Value& first, const Value& second);
   Value CumulativeSum(const Value& value, int32_t axis);
   Value Reduce(ir::Opcode opcode, const Value& value, int32_t axis, int32_t lanes);
 
@@ -58,6 +59,10 @@ class Emitter {
              const Value* mask);
   void Store(int32_t param, std::vector<ir::Subscript> subscripts, const Value& value,
              const Value* mask);
+
+  // As a statement (has_result false) it has no value.
+  Value Atomic(ir::Opcode opcode, int32_t param, std::vector<ir::Subscript> subscripts,
+               const std::vector<Value>& operands, bool has_result);
 
   ir::VarId Declare(std::string name, const Value& initial);
   Value Read(ir::VarId var);

@@ -18,8 +18,8 @@ struct Binding {
   enum class Kind { kLet, kVariable, kLoopIndex, kArgument };
   std::string_view name;  // of the syntax tree
   Kind kind = Kind::kLet;
-  Value value;        // all but kVariable
-  ir::VarId var = 0;  // kVariable
+  Value value;        // all but kVariable; of a kLoopIndex see Range::place in operand.h
+  ir::VarId var = 0;  // kVariable; of a kLoopIndex the loop id
   Span span;          // where it was made
 };
 

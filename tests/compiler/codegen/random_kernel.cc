@@ -404,6 +404,8 @@ class Generator {
         longer.insert(longer.begin() + Below(static_cast<int64_t>(longer.size()) + 1), 1);
       }
       Keep(b_.Reshape(a, longer));
+    } else if (Below(4) == 0) {
+      Pair(a);
     } else if (Below(3) == 0) {
       const int64_t elements = TypeOf(a).elements();
       const int64_t side = elements % 2 == 0 ? 2 : 1;
@@ -415,6 +417,19 @@ class Generator {
       }
       Keep(b_.Transpose(a, permutation));
     }
+  }
+
+  // With another tile, along the last side.
+  void Pair(ValueId a) {
+    ir::Type type = TypeOf(a);
+    if (type.elements() > kMaxTensorElements / 2) return;
+    if (Below(2) == 0) {
+      Keep(b_.Pair(Opcode::kInterleave, a, Get(type)));
+      return;
+    }
+    if (Below(2) == 0) type.shape.back() = 1 + Below(9);
+    const ValueId other = Get(type);
+    Keep(Below(2) == 0 ? b_.Pair(Opcode::kJoin, a, other) : b_.Pair(Opcode::kJoin, other, a));
   }
 
   // A reduction or scan, for some kernels: not every back end has
@@ -489,10 +504,16 @@ class Generator {
 
   void ComputeInt(ValueId a) {
     const ir::Type type = TypeOf(a);
-    switch (Below(6)) {
+    switch (Below(7)) {
       case 0:
         Keep(b_.Elementwise(OneOf(kOfOneInt), {a}));
         return;
+      case 3: {
+        const ir::Type wide{DType::kU64, type.shape};
+        const ValueId counter = type.dtype == DType::kU64 ? a : b_.Cast(a, DType::kU64);
+        Keep(b_.Elementwise(Opcode::kRandomU32, {Get(wide), counter}));
+        return;
+      }
       case 1: {
         // A shift that mostly stays within the width.
         const ValueId by = b_.Broadcast(

@@ -4,6 +4,7 @@
 // refuses. That compiled kernels do the same is the business of tests/compiler/codegen.
 #include "compiler/interpreter/interpreter.h"
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -123,6 +124,38 @@ TEST(Interpreter, ScatterWritesWhereItsPositionsSay) {
       k.b.Elementwise(Opcode::kMul, {k.b.Iota(3), k.b.Broadcast(k.b.Int(2), {3})});
   k.b.Store(k.out, {GatherAt(twice)}, k.b.Load(k.x, {SliceAt(k.b.Int(0), 3)}));
   EXPECT_EQ(k.Run({1, 2, 3}, 4), (std::vector<double>{1, 0, 2, 0}));
+}
+
+TEST(Interpreter, AtomicsStepOneAfterTheOther) {
+  ir::Builder b(ir::Function{.name = "atomic"});
+  const ir::Dim four{.extent = -1, .literal = 4};
+  const int32_t out = b.AddTensor("out", DType::kI32, {four});
+  const int32_t to = b.AddTensor("to", DType::kI64, {four});
+  const int32_t old = b.AddTensor("old", DType::kI32, {four});
+  const std::vector<ir::Subscript> whole = {ir::SliceAt(b.Int(0), 4)};
+  const ValueId two = b.Broadcast(b.Constant(DType::kI32, int64_t{2}), {4});
+  const ValueId before =
+      b.Atomic(Opcode::kAtomicAdd, out, {ir::GatherAt(b.Load(to, whole))}, {two}, true);
+  b.Store(old, whole, before);
+  b.Atomic(Opcode::kAtomicCompareSwap, out, {ir::ElementAt(b.Int(3))},
+           {b.Constant(DType::kI32, int64_t{13}), b.Constant(DType::kI32, int64_t{-1})}, false);
+  Launch launch;
+  launch.arguments = {{{4}, {10, 11, 12, 13}}, {{4}, {1, 1, 7, 1}}, {{4}, {9, 9, 9, 9}}};
+  const auto result = Interpret(b.Finish(), launch);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ((*result)[0].elements, (std::vector<Bits>{10, 17, 12, -1}));
+  EXPECT_EQ((*result)[2].elements, (std::vector<Bits>{11, 13, 0, 15}));
+}
+
+// The vectors that come with Random123.
+TEST(Interpreter, PhiloxIsThePublishedOne) {
+  using Words = std::array<uint32_t, 4>;
+  EXPECT_EQ(Philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  constexpr uint32_t kAll = 0xffffffff;
+  EXPECT_EQ(Philox({kAll, kAll, kAll, kAll}, {kAll, kAll}),
+            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 TEST(Interpreter, BroadcastsByNumPysRules) {

@@ -25,9 +25,10 @@ class Variant:
     """One compiled variant; `constants` are its settings by name."""
 
     def __init__(self, manifest, variant, folder):
-        self._parameters = manifest["description"]["parameters"]
+        self.parameters = manifest["description"]["parameters"]
         self._slots = manifest["slots"]
         self.chip = manifest["chip"]
+        self.verdict = variant.get("race_verdict", "")
         self.constants = {s["name"]: _value(s) for s in variant.get("settings", [])}
         artifact = variant["artifact"]
         self._scratch_bytes = int(artifact.get("scratch_bytes", 0))
@@ -40,7 +41,7 @@ class Variant:
         """Runs all blocks of the grid; gives copies of the arrays as they are afterwards, by name."""
         slots = {}
         held = {}
-        for parameter in self._parameters:
+        for parameter in self.parameters:
             name = parameter["name"]
             value = arguments[name]
             if not parameter.get("is_tensor"):
@@ -76,14 +77,15 @@ def _value(setting):
     return 0
 
 
-def variants(compiler, text, every_chip=True):
-    """All variants of the one kernel in `text`, for each chip."""
+def variants(compiler, text, every_chip=True, checks_races=True):
+    """All variants of the one kernel in `text`, for each chip, those left out that a constraint over constants excludes."""
     for chip in chips() if every_chip else chips()[-1:]:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "kernel.py")
             with open(path, "w") as file:
                 file.write(HEADER + text)
-            command = [compiler, path, "--chip", chip, "--all-variants", "--check-races", "--out", folder, "--format", "json"]
+            command = [compiler, path, "--chip", chip, "--all-variants", "--out", folder, "--format", "json"]
+            command += ["--check-races"] if checks_races else []
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise AssertionError(done.stderr + done.stdout[-2000:])
@@ -92,6 +94,15 @@ def variants(compiler, text, every_chip=True):
                 if variant["status"] != "VARIANT_STATUS_COMPILED":
                     raise AssertionError(variant.get("reason"))
                 yield Variant(manifest, variant, folder)
+
+
+def complaint(compiler, text):
+    """What the compiler says of `text` on its standard error."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.py")
+        with open(path, "w") as file:
+            file.write(HEADER + text)
+        return subprocess.run([compiler, path, "--chip", "x86-64-v3"], capture_output=True, text=True).stderr
 
 
 def refusal(compiler, text, chip):

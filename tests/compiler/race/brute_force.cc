@@ -85,15 +85,13 @@ class Runner {
       case Opcode::kWriteVar:
         vars_[op.index] = values_[op.operands[0]];
         return kNext;
-      case Opcode::kStore:
-        Touch(op);
-        return stopped_ ? kReturn : kNext;
-      case Opcode::kLoad:
-        Touch(op);
-        if (stopped_) return kReturn;
-        values_[op.result] = Tile(op.type.elements(), 0);
-        return kNext;
       default:
+        if (ir::IsAccess(op.opcode)) {
+          Touch(op);
+          if (stopped_) return kReturn;
+          if (op.result != ir::kNoValue) values_[op.result] = Tile(op.type.elements(), 0);
+          return kNext;
+        }
         if (op.result != ir::kNoValue) values_[op.result] = Compute(op);
         return kNext;
     }
@@ -183,7 +181,7 @@ class Runner {
   void Touch(const ir::Op& op) {
     const ir::Param& param = f_.params[op.index];
     Element element(op.subscripts.size());
-    const ir::ValueId mask = op.operands[1];
+    const ir::ValueId mask = ir::MaskOf(op);
     for (int64_t i = 0; i < op.type.elements(); ++i) {
       if (mask != ir::kNoValue && values_[mask][i] == 0) continue;
       bool inside = true;

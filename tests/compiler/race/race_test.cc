@@ -39,7 +39,7 @@ bool IsReal(const ir::Function& function, const Witness& witness) {
         function, launch, witness.blocks[side], [&](const ir::Op& op, const Element& element) {
           touches |= op.index == witness.param && element == witness.element &&
                      op.line == witness.lines[side] &&
-                     (op.opcode == ir::Opcode::kStore) == witness.writes[side];
+                     ir::WritesTensor(op.opcode) == witness.writes[side];
           return !touches;
         });
     if (!holds || !touches) return false;
@@ -63,6 +63,10 @@ sema::KernelText One(const std::string& body, const std::string& decorators = ""
 }
 
 sema::KernelText Bare(const std::string& body) { return {.parameters = kOne, .body = body}; }
+
+sema::KernelText Counting(const std::string& body) {
+  return {.parameters = "x: ph.tensor[ph.i32][N], out: ph.tensor[ph.i32][N]", .body = body};
+}
 
 sema::KernelText Two(const std::string& body) { return {.parameters = kTwo, .body = body}; }
 
@@ -264,6 +268,26 @@ TEST(Race, Guards) {
 }
 
 // Arithmetic wraps: positions that may leave 64 bits are still told apart by their differences.
+// Atomics keep out of each other's way; what else touches the element does not.
+TEST(Race, Atomics) {
+  Expect({
+      {"one element by all", Counting("ph.atomic_add(out[0], 1)"), kFree},
+      {"anywhere", Counting("ph.atomic_max(out[x[0:+4]], x[0:+4])"), kFree},
+      {"of two kinds",
+       Counting("o: ph.let = ph.atomic_cas(out[0], 1, 2)\nph.atomic_or(out[0:+8], o)"), kFree},
+      {"beside a load", Counting("ph.atomic_add(out[0], out[ph.ctx.block.x])"), kRace,
+       "and block (1, 0, 0)"},
+      {"beside a store", Counting("ph.atomic_add(out[0], 1)\nout[ph.ctx.block.x] = 0"), kRace,
+       "writes out[0]"},
+      {"apart from a store",
+       Counting("b: ph.let = ph.ctx.block.x * 4\nout[b:+4] = 0\nph.atomic_add(out[b + 2], 1)"),
+       kFree},
+      {"at a place from memory beside a store",
+       Counting("out[ph.ctx.block.x] = 0\nph.atomic_add(out[x[0:+4]], 1)"), kUnproven,
+       "depends on values in memory"},
+  });
+}
+
 TEST(Race, Wrapping) {
   const auto scalar = [](const std::string& type, const std::string& body) {
     return sema::KernelText{.parameters = std::string(kOne) + ", s: ph." + type,

@@ -62,10 +62,8 @@ void Finder::Find(const ir::Block& block) {
   for (size_t i = 0; i < block.size(); ++i) {
     const Op& op = block[i];
     for (const ir::Block& region : op.regions) Find(region);
-    if (op.result == ir::kNoValue) {
-      effects_end = i + 1;
-      continue;
-    }
+    if (op.result == ir::kNoValue || ir::IsAtomic(op.opcode)) effects_end = i + 1;
+    if (op.result == ir::kNoValue) continue;
     place_[op.result] = {&block, i};
     if (op.opcode != Opcode::kDot || i + 1 == block.size()) continue;
     // Panels of a transposed b are turned, from memory.

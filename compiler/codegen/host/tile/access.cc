@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/kernel/atomic.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/MDBuilder.h"
@@ -346,6 +347,45 @@ void Access::StoreLaneByLane(const Chunk& chunk, const Place& place, llvm::Value
   ForEachLane(chunk, place, [&](llvm::Value* lane, llvm::Value* address) {
     b.CreateStore(b.CreateLoad(memory_type_, ElementAddress(buffer, lane)), address);
   });
+}
+
+llvm::Value* Access::Atomic(const Chunk& chunk, const Positions& gathered,
+                            llvm::ArrayRef<llvm::Value*> operands) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  const Place place = PlaceOf(chunk, gathered, /*mask=*/nullptr);
+  const bool is_bool = op_.type.dtype == ir::DType::kBool;
+  const bool has_result = op_.result != ir::kNoValue;
+  llvm::SmallVector<llvm::Value*, 2> own(operands);
+  for (llvm::Value*& operand : own) {
+    if (!is_bool) continue;
+    operand = b.CreateZExt(operand, codegen::WithLanesOf(memory_type_, operand->getType()));
+  }
+  llvm::Value* before = nullptr;
+  if (!chunk.has_lanes()) {
+    before = env_.Choose(
+        place.mask, [&] { return codegen::EmitAtomicStep(env_, op_, place.address, own); },
+        llvm::Constant::getNullValue(memory_type_));
+  } else {
+    llvm::Type* type = own[0]->getType();
+    for (llvm::Value*& operand : own) {
+      llvm::Value* buffer = env_.Buffer(memory_type_, chunk.lanes);
+      b.CreateStore(operand, buffer);
+      operand = buffer;
+    }
+    llvm::Value* results = has_result ? env_.Buffer(memory_type_, chunk.lanes) : nullptr;
+    if (has_result) b.CreateStore(llvm::Constant::getNullValue(type), results);
+    ForEachLane(chunk, place, [&](llvm::Value* lane, llvm::Value* address) {
+      llvm::SmallVector<llvm::Value*, 2> lanes;
+      for (llvm::Value* buffer : own) {
+        lanes.push_back(b.CreateLoad(memory_type_, ElementAddress(buffer, lane)));
+      }
+      llvm::Value* one = codegen::EmitAtomicStep(env_, op_, address, lanes);
+      if (has_result) b.CreateStore(one, ElementAddress(results, lane));
+    });
+    if (has_result) before = b.CreateLoad(type, results);
+  }
+  if (!has_result) return nullptr;
+  return is_bool ? b.CreateIsNotNull(before) : before;
 }
 
 }  // namespace phobos::compiler::host

@@ -41,7 +41,7 @@ class Access {
   // the chunk's lanes, or a scalar where it is one for all lanes.
   using Positions = llvm::SmallVector<llvm::Value*, 4>;
 
-  // `op` is a kLoad or kStore. Emits what does not depend on the chunk.
+  // `op` is a kLoad, kStore or atomic. Emits what does not depend on the chunk.
   Access(const Environment& environment, const ir::Op& op);
 
   // i1: every element is inside; gathered positions do not count, they are tested one by one.
@@ -82,6 +82,10 @@ class Access {
   // its own size.
   void Store(const Chunk& chunk, const Positions& gathered, llvm::Value* mask, llvm::Value* value,
              bool is_streamed) const;
+  // Does the atomic on each element of a chunk, in order, and gives the elements as they were, 0
+  // outside; null where the op has no result. `operands` have the chunk's lanes.
+  llvm::Value* Atomic(const Chunk& chunk, const Positions& gathered,
+                      llvm::ArrayRef<llvm::Value*> operands) const;
 
  private:
   struct Axis {

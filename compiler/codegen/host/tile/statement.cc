@@ -6,6 +6,7 @@
 #include "compiler/codegen/host/tile/access.h"
 #include "compiler/codegen/host/tile/evaluator.h"
 #include "compiler/codegen/host/tile/held.h"
+#include "compiler/codegen/host/tile/pair.h"
 #include "compiler/codegen/host/tile/transpose.h"
 #include "compiler/codegen/kernel/held_memory.h"
 #include "llvm/IR/Constants.h"
@@ -29,15 +30,16 @@ class Statement {
   void EmitInnermost(Chunk chunk);
   void EmitInnermostClipped(Chunk chunk);
   void EmitChunk(Chunk chunk, llvm::Value* index, unsigned valid_lanes);
+  void EmitAtomic(const Chunk& chunk);
 
   const Environment& env_;
   llvm::IRBuilder<>& b_;
-  const ir::Op& op_;
+  const ir::Op& op_;              // a kStage of an atomic's result: the atomic
   const ir::Type type_;           // of the tile that is stored
   const int lane_side_;           // its last long one
   const int64_t length_;          // of that
   llvm::Value* held_ = nullptr;   // where it is stored, unless to a tensor
-  std::optional<Access> target_;  // the tensor's
+  std::optional<Access> target_;  // the tensor's; beside held_, of an atomic with a result
   Evaluator evaluator_;
   unsigned lanes_ = 1;
   unsigned unroll_ = 1;
@@ -50,17 +52,17 @@ class Statement {
 Statement::Statement(const Environment& environment, const ir::Op& op)
     : env_(environment),
       b_(environment.builder),
-      op_(op),
+      op_(codegen::DoneBy(environment.definitions, op)),
       type_(codegen::StoredType(environment.function, op)),
       lane_side_(LaneSide(type_.shape)),
       length_(type_.shape[lane_side_]),
       evaluator_(environment) {
   if (op.opcode == ir::Opcode::kStage) {
     held_ = env_.held_tiles[op.result];
-  } else if (op.opcode != ir::Opcode::kStore) {
+  } else if (!ir::WritesTensor(op.opcode)) {
     held_ = env_.variables[op.index];
   }
-  evaluator_.CollectOperands(op);
+  evaluator_.CollectOperands(op_);
   lanes_ = evaluator_.LanesFor(length_);
   unroll_ = evaluator_.cost() <= 8 ? 4 : evaluator_.cost() <= 16 ? 2 : 1;
   while (unroll_ > 1 && length_ % (int64_t{lanes_} * unroll_) != 0) unroll_ /= 2;
@@ -68,7 +70,7 @@ Statement::Statement(const Environment& environment, const ir::Op& op)
 
 llvm::Value* Statement::PrepareAccesses() {
   llvm::Value* inside = evaluator_.PrepareLoads();
-  if (op_.opcode == ir::Opcode::kStore) {
+  if (ir::WritesTensor(op_.opcode)) {
     target_.emplace(env_, op_);
     inside = env_.And(inside, target_->inside());
   }
@@ -122,7 +124,8 @@ void Statement::EmitInside(Chunk chunk) {
       [&] { EmitSides(0, chunk); });
 }
 
-// A loop over each side before the lanes'; where a part may lie outside, over what would be stored.
+// A loop over each side before the lanes'; where a part may lie outside, over what would be stored
+// to the tensor alone.
 void Statement::EmitSides(size_t side, Chunk chunk) {
   if (static_cast<int>(side) == lane_side_) {
     chunk.lane_side = lane_side_;
@@ -137,7 +140,7 @@ void Statement::EmitSides(size_t side, Chunk chunk) {
     return;
   }
   Access::Range range{env_.Int(0), env_.Int(type_.shape[side])};
-  if (!chunk.is_inside && target_.has_value()) {
+  if (!chunk.is_inside && held_ == nullptr) {
     const Access::Range stored = target_->RangeOf(static_cast<int>(side));
     if (stored.first != nullptr) range = stored;
   }
@@ -171,7 +174,7 @@ void Statement::EmitInnermostClipped(Chunk chunk) {
   llvm::Value* begin = env_.Int(0);
   llvm::Value* end = env_.Int(whole);
   llvm::Value* has_rest = nullptr;
-  if (target_.has_value()) {
+  if (held_ == nullptr) {
     const Access::Range range = target_->RangeOf(chunk.lane_side);
     if (range.first != nullptr) {
       begin = b_.CreateAnd(range.first, env_.Int(-int64_t{lanes_}));
@@ -201,6 +204,7 @@ void Statement::EmitChunk(Chunk chunk, llvm::Value* index, unsigned valid_lanes)
   chunk.indices[lane_side_] = index;
   chunk.valid_lanes = valid_lanes;
   evaluator_.Forget();
+  if (ir::IsAtomic(op_.opcode)) return EmitAtomic(chunk);
   llvm::Value* value = evaluator_.EvaluateBroadcast(op_.operands[0], chunk);
   if (target_.has_value()) {
     const Access::Positions positions = evaluator_.EvaluatePositions(op_, *target_, chunk);
@@ -211,12 +215,25 @@ void Statement::EmitChunk(Chunk chunk, llvm::Value* index, unsigned valid_lanes)
   }
 }
 
+void Statement::EmitAtomic(const Chunk& chunk) {
+  llvm::SmallVector<llvm::Value*, 2> operands;
+  for (ir::ValueId operand : op_.operands) {
+    operands.push_back(evaluator_.EvaluateBroadcast(operand, chunk));
+  }
+  llvm::Value* before =
+      target_->Atomic(chunk, evaluator_.EvaluatePositions(op_, *target_, chunk), operands);
+  if (held_ != nullptr) StoreHeld(env_, held_, type_, chunk, before);
+}
+
 }  // namespace
 
 void EmitTileStatement(const Environment& environment, const ir::Op& op) {
   if (op.opcode == ir::Opcode::kStage) {
     const ir::Op& held = *environment.definitions[op.operands[0]];
     if (held.opcode == ir::Opcode::kTranspose) return EmitTranspose(environment, op);
+    if (held.opcode == ir::Opcode::kJoin || held.opcode == ir::Opcode::kInterleave) {
+      return EmitPair(environment, op);
+    }
   }
   Statement(environment, op).Emit();
 }

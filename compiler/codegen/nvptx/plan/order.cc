@@ -74,6 +74,7 @@ class Flow {
   State RunWhile(const Op& op, const State& before);
   void RunStatement(const Op& op, State* state);
   const Touches& TouchesOf(const Op& op);
+  static bool Commute(const Touch& a, const Touch& b);
   static bool Meet(const Touch& earlier, const Touch& touch);
   bool AreOneThreads(const Pending& before, const Touch& touch) const;
   State Aged(const State& state, const Loop& loop) const;
@@ -160,7 +161,7 @@ State Flow::RunWhile(const Op& op, const State& before) {
 
 void Flow::RunStatement(const Op& op, State* state) {
   const Touches& touches = TouchesOf(op);
-  if (touches.before.empty() && touches.behind.empty()) return;
+  if (touches.before.empty() && touches.behind.empty() && !touches.meets) return;
   bool waits = order_.waits.count(&op) > 0;
   std::set<const Op*> relied_on;
   for (const Pending& pending : state->pending) {
@@ -185,9 +186,18 @@ void Flow::RunStatement(const Op& op, State* state) {
   for (const Touch& touch : touches.behind) state->pending.insert({&op, &touch, false});
 }
 
+// Whether both are atomics of one kind of which nobody asks the old values: the order of their
+// steps does not show (for sums of floats it is not fixed anyway).
+bool Flow::Commute(const Touch& a, const Touch& b) {
+  return a.access != nullptr && b.access != nullptr && a.access->opcode == b.access->opcode &&
+         ir::IsAtomic(a.access->opcode) && a.access->opcode != Opcode::kAtomicCompareSwap &&
+         a.access->result == ir::kNoValue && b.access->result == ir::kNoValue;
+}
+
 // Whether one place may be touched by both, and written by one.
 bool Flow::Meet(const Touch& earlier, const Touch& touch) {
   if (!earlier.is_write && !touch.is_write) return false;
+  if (Commute(earlier, touch)) return false;
   if ((earlier.access == nullptr) != (touch.access == nullptr)) return false;
   return touch.access != nullptr ? earlier.access->index == touch.access->index
                                  : earlier.first < touch.end && touch.first < earlier.end;
@@ -226,7 +236,7 @@ bool Flow::Varies(ValueId value, const Loop& loop) const {
   const Op& op = *definitions_[value];
   if (op.opcode == Opcode::kLoopIndex) return loop.loops.count(op.index) > 0;
   if (loop.values.count(value) == 0) return false;
-  if (op.opcode == Opcode::kReadVar || op.opcode == Opcode::kLoad) return true;
+  if (op.opcode == Opcode::kReadVar || ir::IsAccess(op.opcode)) return true;
   return std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId operand) {
     return operand != ir::kNoValue && Varies(operand, loop);
   });

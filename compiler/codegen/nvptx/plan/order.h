@@ -26,7 +26,7 @@ struct Touch {
   bool is_write = false;
   By by = By::kAny;
   std::vector<int64_t> sides;  // kOwner: ir::LongSides of the tile
-  // A tensor's elements: the kLoad or kStore. Null: bytes [first, end) of shared memory.
+  // A tensor's elements: the access. Null: bytes [first, end) of shared memory.
   const ir::Op* access = nullptr;
   int64_t first = 0;
   int64_t end = 0;
@@ -46,8 +46,8 @@ struct Order {
   std::set<const ir::Op*> keeps_layout;
 };
 
-// `touches` gives what a statement (a kStore, kStage, kDeclareVar, kWriteVar, scalar kLoad or
-// scalar reduction) touches.
+// `touches` gives what a statement (a kStore, atomic, kStage, kDeclareVar, kWriteVar, scalar kLoad
+// or scalar reduction) touches.
 Order OrderOf(const ir::Function& function, const std::function<Touches(const ir::Op&)>& touches);
 
 }  // namespace phobos::compiler::nvptx

@@ -95,6 +95,9 @@ Plan Planner::Make() {
   Order order = OrderOf(function_, [this](const Op& op) { return TouchesOf(op); });
   plan_.waits = std::move(order.waits);
   plan_.threads_meet = !plan_.waits.empty();
+  for (const auto& [op, offset] : plan_.shared.offsets) {
+    plan_.threads_meet |= ir::IsAtomic(op->opcode);
+  }
   for (Statement* statement : statements_) {
     statement->keeps_layout |= order.keeps_layout.count(statement->op) > 0;
     ChooseUnroll(statement);
@@ -107,9 +110,18 @@ void Planner::CollectBlock(const ir::Block& block) {
   for (const Op& op : block) {
     switch (op.opcode) {
       case Opcode::kStore:
+      case Opcode::kAtomicAdd:
+      case Opcode::kAtomicMaximum:
+      case Opcode::kAtomicMinimum:
+      case Opcode::kAtomicAnd:
+      case Opcode::kAtomicOr:
+      case Opcode::kAtomicXor:
+      case Opcode::kAtomicCompareSwap:
       case Opcode::kStage:
       case Opcode::kDeclareVar:
       case Opcode::kWriteVar:
+        // With a result, an atomic is done where that is held.
+        if (ir::IsAtomic(op.opcode) && op.result != ir::kNoValue) break;
         if (!codegen::StoredType(function_, op).is_scalar()) AddStatement(op);
         break;
       default:
@@ -266,6 +278,7 @@ bool Planner::IsShared(const Op& held) const {
 
 void Planner::PlaceShared() {
   plan_.shared = codegen::PlaceHeldTiles(function_, [this](const Op& op) -> int64_t {
+    if (ir::IsAtomic(op.opcode)) return SharedAligned(ir::ByteSize(op.type.dtype));
     if (shared_.count(&op) == 0) return 0;
     const ir::Type& type = codegen::StoredType(function_, op);
     return SharedAligned(type.elements() * ir::ByteSize(type.dtype));
@@ -291,7 +304,7 @@ void Planner::ChooseUnroll(Statement* statement) const {
   const bool is_reduction =
       statement->whole != nullptr && ir::IsReduction(statement->whole->opcode);
   bool is_with_threads =
-      statement->op->opcode != Opcode::kStore && !is_reduction && !IsShared(*statement->op);
+      !ir::WritesTensor(statement->op->opcode) && !is_reduction && !IsShared(*statement->op);
   for (const HeldRead& held : statement->held) is_with_threads |= !IsShared(*held.op);
   statement->keeps_layout |= is_reduction || is_with_threads;
   // A register has no index. Several results are worked on at once where their elements fit
@@ -305,10 +318,13 @@ Touches Planner::TouchesOf(const Op& op) const {
   Touches touches;
   const auto found = plan_.statements.find(&op);
   if (found == plan_.statements.end()) {
-    const bool is_scalar_store = op.opcode == Opcode::kStore;
-    if (is_scalar_store || (op.opcode == Opcode::kLoad && op.type.is_scalar())) {
-      touches.before.push_back({.is_write = is_scalar_store,
-                                .by = is_scalar_store ? Touch::By::kFirst : Touch::By::kEvery,
+    if (!ir::IsAccess(op.opcode) || !op.type.is_scalar()) return touches;
+    const bool is_write = ir::WritesTensor(op.opcode);
+    if (ir::IsAtomic(op.opcode) && op.result != ir::kNoValue) {
+      touches.meets = true;  // before it and behind it
+    } else {
+      touches.before.push_back({.is_write = is_write,
+                                .by = is_write ? Touch::By::kFirst : Touch::By::kEvery,
                                 .access = &op});
     }
     return touches;
@@ -318,10 +334,9 @@ Touches Planner::TouchesOf(const Op& op) const {
   for (const HeldRead& held : statement.held) {
     AddHeld(statement, *held.op, /*is_write=*/false, IsOwned(statement, held), &touches.before);
   }
-  if (op.opcode == Opcode::kStore) {
-    AddTensor(statement, op, &touches.before);
-    return touches;
-  }
+  const Op& done = codegen::DoneBy(definitions_, op);
+  if (ir::WritesTensor(done.opcode)) AddTensor(statement, done, &touches.before);
+  if (ir::WritesTensor(op.opcode)) return touches;
   const bool is_scan = IsScan(statement);
   touches.meets = MeetsInside(statement);
   AddExchange(statement, /*is_write=*/true, &touches.before);
@@ -341,7 +356,7 @@ void Planner::AddTensor(const Statement& statement, const Op& access,
   if (!param.is_written) return;
   const bool is_owned = !IsGather(access) && !statement.reduction.is_apart &&
                         access.type.elements() == statement.type.elements();
-  touches->push_back({.is_write = access.opcode == Opcode::kStore,
+  touches->push_back({.is_write = ir::WritesTensor(access.opcode),
                       .by = is_owned ? Touch::By::kOwner : Touch::By::kAny,
                       .sides = ir::LongSides(statement.type.shape),
                       .access = &access});

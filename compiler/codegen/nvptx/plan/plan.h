@@ -24,7 +24,8 @@ struct HeldRead {
   bool is_moved = false;  // by a reshape: an element is not read at its own place
 };
 
-// A kStore, kStage, kDeclareVar or kWriteVar of a tile, or a reduction that gives a scalar.
+// A kStore, kStage, kDeclareVar or kWriteVar of a tile, an atomic on one without a result, or a
+// reduction that gives a scalar.
 struct Statement {
   const ir::Op* op = nullptr;
   // The transpose, scan or reduction that it does, of which it computes the operand; null: none.
@@ -50,8 +51,8 @@ struct Statement {
 struct Plan {
   std::map<const ir::Op*, Statement> statements;
   std::set<const ir::Op*> waits;  // statements and scalar accesses before which threads meet
-  // Held tiles that threads pass elements through, in shared memory: by kStage and kDeclareVar. All
-  // others are with the threads that made them.
+  // What threads tell each other through shared memory: held tiles, by kStage and kDeclareVar, and
+  // old values of atomics on one element. All other held tiles are with the threads that made them.
   codegen::HeldMemory shared;
   bool threads_meet = false;  // anywhere
   int64_t shared_bytes = 0;   // of the block: those tiles, and where partials are exchanged

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/kernel/atomic.h"
 #include "compiler/codegen/nvptx/tile/words.h"
 #include "compiler/ir/equality.h"
 #include "llvm/IR/Constants.h"
@@ -253,6 +254,23 @@ void Access::Store(const Place& place, const Positions& gathered, const Fragment
     if (!mask.empty()) wanted = env_.And(wanted, LaneOf(mask, lane));
     StoreOne(AddressOf(place, gathered, lane), wanted, LaneOf(value, lane));
   }
+}
+
+Fragment Access::Atomic(const Place& place, const Positions& gathered,
+                        llvm::ArrayRef<Fragment> operands) const {
+  llvm::Value* inside = place.is_inside ? nullptr : IsInside(place);
+  Fragment before;
+  for (unsigned lane = 0; lane < place.lanes; ++lane) {
+    llvm::SmallVector<llvm::Value*, 2> own;
+    for (const Fragment& operand : operands) own.push_back(ToMemory(LaneOf(operand, lane)));
+    auto step = [&] {
+      return codegen::EmitAtomicStep(env_, op_, AddressOf(place, gathered, lane), own);
+    };
+    llvm::Value* wanted = env_.And(inside, GatherMask(gathered, lane));
+    llvm::Value* old = env_.Choose(wanted, step, llvm::Constant::getNullValue(memory_type_));
+    if (op_.result != ir::kNoValue) before.push_back(FromMemory(old));
+  }
+  return before;
 }
 
 llvm::LoadInst* Access::LoadFrom(llvm::Type* type, llvm::Value* address, uint64_t bytes) const {

@@ -22,7 +22,7 @@ class Access {
   // The positions of the gathers at one place, in the order of the subscripts, i64.
   using Positions = llvm::SmallVector<Fragment, 4>;
 
-  // `op` is a kLoad or kStore. Emits what does not depend on the place.
+  // `op` is a kLoad, kStore or atomic. Emits what does not depend on the place.
   Access(Environment& environment, const ir::Op& op);
 
   // i1: every element is inside; gathered positions do not count, they are tested one by one. Null:
@@ -53,6 +53,10 @@ class Access {
   // REQUIRES: the slices are inside there.
   void Store(const Place& place, const Positions& gathered, const Fragment& mask,
              const Fragment& value) const;
+  // Does the atomic on each element at a place and gives the elements as they were, 0 outside;
+  // empty where the op has no result.
+  Fragment Atomic(const Place& place, const Positions& gathered,
+                  llvm::ArrayRef<Fragment> operands) const;
 
  private:
   struct Axis {

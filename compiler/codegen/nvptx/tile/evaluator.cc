@@ -28,8 +28,9 @@ llvm::Value* Evaluator::Prepare() {
     access.emplace(env_, *load);
     add(*access);
   }
-  if (statement_.op->opcode == ir::Opcode::kStore) {
-    target_.emplace(env_, *statement_.op);
+  const ir::Op& done = codegen::DoneBy(env_.definitions, *statement_.op);
+  if (ir::WritesTensor(done.opcode)) {
+    target_.emplace(env_, done);
     add(*target_);
   }
   if (misaligned != nullptr) inside = env_.And(inside, b_.CreateIsNull(misaligned));
@@ -63,6 +64,9 @@ Fragment Evaluator::EvaluateNew(const ir::Op& op, const Place& place) {
       return EvaluateBroadcast(op.operands[0], place);
     case ir::Opcode::kReshape:
       return EvaluateReshape(op, place);
+    case ir::Opcode::kJoin:
+    case ir::Opcode::kInterleave:
+      return EvaluatePair(op, place);
     case ir::Opcode::kStage:
     case ir::Opcode::kReadVar:
       return HeldTile(env_, op).Load(place);
@@ -165,14 +169,52 @@ Fragment Evaluator::EvaluateMoved(const ir::Op& op, const Place& place) {
   return elements;
 }
 
+// Element by element, of both tiles at a place that they have; the right one is chosen.
+Fragment Evaluator::EvaluatePair(const ir::Op& op, const Place& place) {
+  const bool is_join = op.opcode == ir::Opcode::kJoin;
+  const int64_t length = env_.definitions[op.operands[0]]->type.shape.back();
+  Fragment elements;
+  for (unsigned lane = 0; lane < place.lanes; ++lane) {
+    Place one = place;
+    if (place.lane_side != Place::kNoSide) {
+      llvm::Value*& index = one.indices[place.lane_side];
+      index = b_.CreateAdd(index, env_.Int32(lane), "", true, true);
+    }
+    one.lane_side = Place::kNoSide;
+    one.lanes = 1;
+    one.lane = 0;
+    llvm::Value* index = one.indices.back();
+    llvm::Value* is_first = nullptr;
+    llvm::Value* places[2];
+    if (is_join) {
+      is_first = b_.CreateICmpSLT(index, env_.Int32(length));
+      places[0] = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, env_.Int32(length - 1));
+      places[1] = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
+                                           b_.CreateSub(index, env_.Int32(length)), env_.Int32(0));
+    } else {
+      is_first = b_.CreateICmpEQ(b_.CreateAnd(index, env_.Int32(1)), env_.Int32(0));
+      places[0] = places[1] = b_.CreateLShr(index, 1);
+    }
+    llvm::Value* values[2];
+    for (int i = 0; i < 2; ++i) {
+      one.indices.back() = places[i];
+      values[i] = Evaluate(op.operands[i], one)[0];
+    }
+    elements.push_back(b_.CreateSelect(is_first, values[0], values[1]));
+  }
+  return elements;
+}
+
 Fragment Evaluator::EvaluateLoad(const ir::Op& op, const Place& place) {
   const Access& access = *loads_.at(op.result);
   const Access::Positions positions = EvaluatePositions(op, access, place);
   const Fragment fill = EvaluateOptional(op.operands[0], place);
   const Fragment mask = EvaluateOptional(op.operands[1], place);
+  // Where an old value is held, places outside the tensor are done too.
+  const bool is_inside_target = ir::WritesTensor(statement_.op->opcode);
   const bool is_tested =
       place.is_inside ||
-      (target_.has_value() && op.type.shape == statement_.type.shape && target_->Implies(access));
+      (is_inside_target && op.type.shape == statement_.type.shape && target_->Implies(access));
   return access.Load(place, is_tested, positions, mask, fill);
 }
 

@@ -22,13 +22,13 @@ class Evaluator {
   // Both must outlive this.
   Evaluator(Environment& environment, const Statement& statement);
 
-  // Emits what loads need before the first place. i1: all slices of the statement, that of a
-  // kStore's tensor too, are inside their tensors and vectors are aligned; null: they are.
+  // Emits what loads need before the first place. i1: all slices of the statement, that of the
+  // tensor it writes too, are inside their tensors and vectors are aligned; null: they are.
   llvm::Value* Prepare();
   // Emits what places that are not inside need.
   void PrepareRanges();
 
-  // The tensor of a kStore, once prepared; null otherwise.
+  // The tensor of a kStore or atomic, once prepared; null otherwise.
   const Access* target() const { return target_.has_value() ? &*target_ : nullptr; }
 
   // What was computed is known from here on only where it is computed again.
@@ -48,6 +48,7 @@ class Evaluator {
   Fragment EvaluateBroadcast(ir::ValueId value, const Place& place);
   Fragment EvaluateReshape(const ir::Op& op, const Place& place);
   Fragment EvaluateMoved(const ir::Op& op, const Place& place);
+  Fragment EvaluatePair(const ir::Op& op, const Place& place);
   Fragment EvaluateLoad(const ir::Op& op, const Place& place);
 
   Environment& env_;

@@ -25,23 +25,25 @@ class StatementEmitter {
   void EmitTurns(const Layout& layout, int64_t unroll, bool is_inside);
   void EmitClipped();
   void StoreAt(const Place& place, const Fragment& value);
+  void StepAt(const Place& place, const Fragment& value);
   Place Permuted(const Place& place) const;
 
   Environment& env_;
   const Statement& statement_;
-  const ir::Op& op_;
+  const ir::Op& op_;        // a kStage of an atomic's result: the atomic
   const ir::Op& computed_;  // whose operand it computes
   Evaluator evaluator_;
-  std::optional<HeldTile> held_;  // where it is stored, unless to a tensor
+  // Where it is stored, unless to a tensor; of an atomic with a result, where that is.
+  std::optional<HeldTile> held_;
 };
 
 StatementEmitter::StatementEmitter(Environment& environment, const Statement& statement)
     : env_(environment),
       statement_(statement),
-      op_(*statement.op),
-      computed_(statement.whole != nullptr ? *statement.whole : *statement.op),
+      op_(codegen::DoneBy(environment.definitions, *statement.op)),
+      computed_(statement.whole != nullptr ? *statement.whole : op_),
       evaluator_(environment, statement) {
-  if (op_.opcode != ir::Opcode::kStore) held_.emplace(env_, op_);
+  if (!ir::WritesTensor(statement.op->opcode)) held_.emplace(env_, *statement.op);
 }
 
 void StatementEmitter::Emit() {
@@ -72,12 +74,13 @@ void StatementEmitter::EmitTurns(const Layout& layout, int64_t unroll, bool is_i
   };
   const auto store = [&](const Place& place, const Fragment& value) { StoreAt(place, value); };
   const auto is_wanted = [&](const Place& place) {
-    return evaluator_.target() != nullptr ? evaluator_.target()->IsInside(place) : nullptr;
+    return held_.has_value() ? nullptr : evaluator_.target()->IsInside(place);
   };
   Turns(env_, statement_, layout, unroll).EmitAll(is_inside, {compute, store, is_wanted});
 }
 
 void StatementEmitter::StoreAt(const Place& place, const Fragment& value) {
+  if (ir::IsAtomic(op_.opcode)) return StepAt(place, value);
   if (held_.has_value()) {
     const bool is_transpose = computed_.opcode == ir::Opcode::kTranspose;
     return held_->Store(is_transpose ? Permuted(place) : place, value);
@@ -86,6 +89,19 @@ void StatementEmitter::StoreAt(const Place& place, const Fragment& value) {
   const Access& target = *evaluator_.target();
   const Access::Positions positions = evaluator_.EvaluatePositions(op_, target, place);
   target.Store(place, positions, evaluator_.EvaluateOptional(op_.operands[1], place), value);
+}
+
+// An atomic's steps at a place.
+void StatementEmitter::StepAt(const Place& place, const Fragment& value) {
+  evaluator_.Forget();
+  const Access& target = *evaluator_.target();
+  const Access::Positions positions = evaluator_.EvaluatePositions(op_, target, place);
+  llvm::SmallVector<Fragment, 2> operands = {value};
+  if (op_.operands.size() > 1) {
+    operands.push_back(evaluator_.EvaluateOptional(op_.operands[1], place));
+  }
+  const Fragment before = target.Atomic(place, positions, operands);
+  if (held_.has_value()) held_->Store(place, before);
 }
 
 // Where a transpose's result has what its operand has at `place`.

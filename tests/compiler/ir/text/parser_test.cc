@@ -62,6 +62,9 @@ Function Everything() {
   const ValueId wide = b.Dot(b.Reshape(b.Cast(tile, DType::kF32), {8, 4}), product, kNoValue, false,
                              Precision::kTf32);
   b.Dot(wide, product, wide, true, Precision::kF16);
+  b.Atomic(Opcode::kAtomicMaximum, a, {GatherAt(rows), SliceAt(zero, 8)}, {tile}, false);
+  b.Atomic(Opcode::kAtomicCompareSwap, a, {ElementAt(zero), ElementAt(zero)}, {fill, fill}, true);
+  b.Pair(Opcode::kJoin, tile, tile);
   const VarId var = b.Declare("acc", tile);
   b.For(
       zero, extent, -2,
