@@ -44,11 +44,12 @@ absl::StatusOr<Access> Checker::CheckAccess(const ast::Index& index, const Opera
     for (size_t i = 0; i < param.dims.size(); ++i) {
       example.push_back(i + 1 == param.dims.size() ? "i:+LENGTH" : Concat("i", i));
     }
+    const bool has_one = index.subscripts.size() == 1;
     const std::string have =
-        Concat(index.subscripts.size(), " subscript", index.subscripts.size() == 1 ? "" : "s");
+        Concat(has_one ? "is " : "are ", index.subscripts.size(), " subscript", has_one ? "" : "s");
     return Error(span,
                  Concat(param.name, " has ", param.dims.size(), " dimension",
-                        param.dims.size() == 1 ? "" : "s", ", and here are ", have),
+                        param.dims.size() == 1 ? "" : "s", ", and here ", have),
                  Concat("write one subscript a dimension: ", param.name, "[",
                         absl::StrJoin(example, ", "), "]"));
   }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels compiled for the host's chips and run on NumPy arrays, without a daemon. For tests; one thread."""
+"""Kernels compiled for the host's chips and run on NumPy arrays, without a daemon; with $PHOBOS_INTERPRET, the program
+of interpret.cc, interpreted instead. For tests; one thread."""
 
 import ctypes
 import itertools
@@ -70,6 +71,55 @@ class Variant:
         return result
 
 
+class Interpreted:
+    """One variant, as the interpreter runs it."""
+
+    def __init__(self, text, parameters, constants):
+        self.parameters, self.constants, self.verdict = parameters, constants, ""
+        self.chip = "interpreter"
+        self._text = text
+
+    def run(self, grid, **arguments):
+        """As Variant.run."""
+        words = []
+        for parameter in self.parameters:
+            value = np.asarray(arguments[parameter["name"]])
+            words += [value.ndim, *value.shape]
+            words.append(_bits(value, parameter))
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("ir", "arguments", "results")]
+            with open(paths[0], "w") as file:
+                file.write(self._text)
+            np.concatenate([np.atleast_1d(word).astype(np.int64) for word in words] + [[0]]).tofile(paths[1])
+            sides = [str(side) for side in list(grid) + [1] * (3 - len(grid))]
+            subprocess.run([os.environ["PHOBOS_INTERPRET"], *paths, *sides], check=True)
+            left = np.fromfile(paths[2], np.int64)
+        result = {}
+        for parameter in self.parameters:
+            value = np.asarray(arguments[parameter["name"]])
+            elements = left[1 + value.ndim:1 + value.ndim + value.size]
+            left = left[1 + value.ndim + value.size:]
+            if parameter.get("is_tensor"):
+                raw = elements.astype(np.dtype(f"u{value.itemsize}"))
+                result[parameter["name"]] = raw.view(value.dtype).reshape(value.shape)
+        return result
+
+
+def _bits(value, parameter):
+    """The elements of an argument as the interpreter has them: signed ones extended by their sign, all else by zeros."""
+    if not parameter.get("is_tensor"):
+        value = value.reshape(1)
+    signed = parameter["dtype"].startswith("DTYPE_I")
+    return np.ascontiguousarray(value).view(f"{'i' if signed else 'u'}{value.itemsize}").reshape(-1).astype(np.int64)
+
+
+def _ir(compiler, path, constants):
+    """The tile IR of the variant with these constants."""
+    sets = [part for name, value in constants.items() for part in ("--set", f"{name}={value}")]
+    command = [compiler, path, "--chip", "x86-64-v3", *sets, "--print-ir"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def _value(setting):
     for kind, read in (("int_value", int), ("float_value", float), ("bool_value", bool), ("string_value", str)):
         if kind in setting:
@@ -79,7 +129,7 @@ def _value(setting):
 
 def variants(compiler, text, every_chip=True, checks_races=True):
     """All variants of the one kernel in `text`, for each chip, those left out that a constraint over constants excludes."""
-    for chip in chips() if every_chip else chips()[-1:]:
+    for chip in chips() if every_chip and "PHOBOS_INTERPRET" not in os.environ else chips()[-1:]:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "kernel.py")
             with open(path, "w") as file:
@@ -93,25 +143,21 @@ def variants(compiler, text, every_chip=True, checks_races=True):
             for variant in manifest["variants"]:
                 if variant["status"] != "VARIANT_STATUS_COMPILED":
                     raise AssertionError(variant.get("reason"))
-                yield Variant(manifest, variant, folder)
-
-
-def complaint(compiler, text):
-    """What the compiler says of `text` on its standard error."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "kernel.py")
-        with open(path, "w") as file:
-            file.write(HEADER + text)
-        return subprocess.run([compiler, path, "--chip", "x86-64-v3"], capture_output=True, text=True).stderr
+                made = Variant(manifest, variant, folder)
+                if "PHOBOS_INTERPRET" in os.environ:
+                    made = Interpreted(_ir(compiler, path, made.constants), made.parameters, made.constants)
+                yield made
 
 
 def refusal(compiler, text, chip):
-    """Why the one kernel in `text` is not compiled for `chip`: its first variant's reason."""
+    """Why the one kernel in `text` is not compiled for `chip`: what is wrong with the file, or its first variant's reason."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "kernel.py")
         with open(path, "w") as file:
             file.write(HEADER + text)
         done = subprocess.run([compiler, path, "--chip", chip, "--format", "json"], capture_output=True, text=True)
+        if not done.stdout:
+            return done.stderr
         return json.loads(done.stdout)["variants"][0].get("reason", "")
 
 
@@ -147,3 +193,13 @@ def floats(*shape, seed=1):
 
 def cdiv(a, b):
     return -(-a // b)
+
+
+def bf16(values):
+    """f32 numbers, rounded to bf16: its bits."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def from_bf16(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)

@@ -8,7 +8,7 @@ import unittest
 import numpy as np
 
 import compiled
-from compiled import cdiv, floats
+from compiled import bf16, cdiv, floats, from_bf16
 
 COMPILER = sys.argv.pop(1)
 
@@ -29,16 +29,6 @@ def around(test, text, run, names=("BM", "BN", "BK")):
         for m, n, k in triples(*tiles):
             with test.subTest(chip=variant.chip, constants=variant.constants, m=m, n=n, k=k):
                 run(variant, tiles, m, n, k)
-
-
-def bf16(values):
-    """f32 numbers, rounded to bf16: its bits."""
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-def from_bf16(bits):
-    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def in_order(a, b, start):

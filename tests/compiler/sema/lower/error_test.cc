@@ -146,7 +146,7 @@ TEST(Errors, Tensors) {
        "a value of shape [8] does not fit the part of out of shape [] (a scalar)", "one element"},
       {"out[0] = x[0, 1]", "x[0, 1]", "x has 1 dimension, and here are 2 subscripts",
        "x[i:+LENGTH]"},
-      {"out[0] = m[0]", "m[0]", "m has 2 dimensions, and here are 1 subscript", "m[i0, i:+LENGTH]"},
+      {"out[0] = m[0]", "m[0]", "m has 2 dimensions, and here is 1 subscript", "m[i0, i:+LENGTH]"},
       {"out[0] = x[-1]", "-1", "position -1 lies before the tensor", "never count from the end"},
       {"out[0:+4] = x[-4:+4]", "-4", "position -4 lies before the tensor", "never count"},
       {"out[0:+4] = x[2 - 4:+4]", "2 - 4", "position -2 lies before", "never count"},
