@@ -114,5 +114,17 @@ TEST_F(BarrierTest, ATileThatAllThreadsRead) {
   ExpectThatBarriersMatter(b.Finish(), 30);
 }
 
+TEST_F(BarrierTest, AnAtomicAfterANeighboursWrite) {
+  StoreAt(0, 256, LoadAt(x, 0, 256));
+  b.Atomic(Opcode::kAtomicMaximum, out, {SliceAt(b.Int(3), 256)}, {LoadAt(x, 0, 256)}, false);
+  ExpectThatBarriersMatter(b.Finish(), 300);
+}
+
+TEST_F(BarrierTest, AtomicsOfTwoKinds) {
+  b.Atomic(Opcode::kAtomicAdd, out, {SliceAt(b.Int(3), 256)}, {LoadAt(x, 0, 256)}, false);
+  b.Atomic(Opcode::kAtomicXor, out, {SliceAt(b.Int(0), 256)}, {LoadAt(x, 0, 256)}, false);
+  ExpectThatBarriersMatter(b.Finish(), 300);
+}
+
 }  // namespace
 }  // namespace phobos::compiler::testing

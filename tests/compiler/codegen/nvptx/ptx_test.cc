@@ -4,6 +4,7 @@
 // promised to the chip; and what is refused.
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,43 @@ TEST(PtxTest, EveryTypeGetsSixteenBytesAThread) {
       "    out[0:+1024] = ph.cast(x[0:+1024], ph.f32)\n");
   EXPECT_EQ(Count(mixed, "ld.global.nc.u32"), 1) << "four elements\n" << mixed;
   EXPECT_EQ(Count(mixed, "st.global.v4.f32"), 1) << mixed;
+}
+
+// What the chip has an instruction for, and what goes by compare and swap.
+TEST(PtxTest, AtomicsAreTheChips) {
+  const auto ptx_of = [](const std::string& dtype, const std::string& atomic) {
+    return PtxOf("def k(x: ph.tensor[ph.i32][N], out: ph.tensor[ph." + dtype +
+                     "][N]):\n    ph.atomic_" + atomic + "(out[x[0:+256]], 1)\n",
+                 *ResolveChip("sm_75"));
+  };
+  for (const auto& [dtype, atomic, instruction] : {std::tuple("i32", "add", "atom.global.add.u32"),
+                                                   {"i64", "max", "atom.global.max.s64"},
+                                                   {"u32", "min", "atom.global.min.u32"},
+                                                   {"u64", "xor", "atom.global.xor.b64"},
+                                                   {"f32", "add", "atom.global.add.f32"},
+                                                   {"f64", "add", "atom.global.add.f64"},
+                                                   {"f32", "max", "atom.global.cas.b32"},
+                                                   {"f16", "add", "atom.global.cas.b32"},
+                                                   {"u8", "add", "atom.global.cas.b32"}}) {
+    const std::string ptx = ptx_of(dtype, atomic);
+    EXPECT_GE(Count(ptx, instruction), 1) << dtype << " " << atomic << "\n" << ptx;
+    EXPECT_EQ(Count(ptx, "atom."), Count(ptx, instruction)) << dtype << " " << atomic;
+  }
+}
+
+// Two of one kind whose results nobody asks for, in a loop: no thread waits. With a result on one
+// element, the first thread tells it to the others.
+TEST(PtxTest, AtomicsWaitOnlyWhereItShows) {
+  const std::string counts =
+      "def k(x: ph.tensor[ph.i32][N], out: ph.tensor[ph.i32][N]):\n"
+      "    for i in ph.range(0, N, 256):\n"
+      "        ph.atomic_add(out[x[i:+256]], 1)\n"
+      "        ph.atomic_add(out[0], 1)\n";
+  EXPECT_EQ(Count(PtxOf(counts), "bar.sync"), 0) << PtxOf(counts);
+  const std::string ticket =
+      "def k(q: ph.tensor[ph.i32][N], out: ph.tensor[ph.i32][N]):\n"
+      "    out[0:+256] = ph.atomic_add(q[0], 1)\n";
+  EXPECT_EQ(Count(PtxOf(ticket), "bar.sync"), 2) << PtxOf(ticket);
 }
 
 TEST(PtxTest, LargeTilesAreALoopOfFourVectors) {
