@@ -56,7 +56,8 @@ class Pair {
       variables.of[kFirst] = system_.AddVariable(atom.range);
       variables.of[kSecond] = atom.kind == Atom::Kind::kUniform ? variables.of[kFirst]
                                                                 : system_.AddVariable(atom.range);
-      if (atom.is_axis()) variables.difference = system_.AddVariable(DifferenceOf(atom.range));
+      if (atom.has_difference())
+        variables.difference = system_.AddVariable(DifferenceOf(atom.range));
       variables_.push_back(variables);
     }
   }
@@ -154,7 +155,7 @@ class Pair {
     for (size_t i = 0; i < symbols_.atoms().size(); ++i) {
       const Atom& atom = symbols_.atoms()[i];
       const Variables& v = variables_[i];
-      if (!atom.is_axis()) continue;
+      if (!atom.has_difference()) continue;
       system_.AddConstraint({{v.difference, 1}, {v.of[kFirst], -1}, {v.of[kSecond], 1}},
                             Interval::Exactly(0));
       if (atom.kind == Atom::Kind::kBlock) {
@@ -229,12 +230,27 @@ class Pair {
         CannotBe(variables_[atom].difference, Interval::AtMost(-1), hints)) {
       return true;
     }
+    if (StridesNeverDiffer(symbols_.atoms()[atom])) return true;
     for (const Atom& quotient : symbols_.atoms()) {
       if (quotient.kind != Atom::Kind::kQuotient || quotient.of != atom) continue;
       const int32_t rest = Sibling(quotient);
       if (rest < 0 || !IsPositive(quotient.divisor)) continue;
       const int32_t index = static_cast<int32_t>(&quotient - symbols_.atoms().data());
       if (NeverDiffer(index, nullptr) && NeverDiffer(rest, nullptr)) return true;
+    }
+    return false;
+  }
+
+  // Blocks of different numbers never come to the same one by strides of the grid.
+  bool StridesNeverDiffer(const Atom& block) {
+    if (block.kind != Atom::Kind::kBlock) return false;
+    for (size_t i = 0; i < symbols_.atoms().size(); ++i) {
+      const Atom& atom = symbols_.atoms()[i];
+      if (atom.kind != Atom::Kind::kStrided || atom.axis != block.axis) continue;
+      if (CannotBe(variables_[i].difference, Interval::AtLeast(1), nullptr) &&
+          CannotBe(variables_[i].difference, Interval::AtMost(-1), nullptr)) {
+        return true;
+      }
     }
     return false;
   }

@@ -89,6 +89,7 @@ Symbols::Symbols(const ir::Function& function)
     : ops_(function.value_count),
       numbers_(function.value_count, -1),
       loop_index_(function.loop_count),
+      strided_(function.loop_count, -1),
       extent_atoms_(function.extents.size(), -1) {}
 
 void Symbols::Define(const ir::Op& op) {
@@ -153,7 +154,8 @@ Symbols::Number Symbols::Analyze(const ir::Op& op) {
   }
   number.why = WhyUnknown(op);
   if (!IsI64(op)) return number;
-  number.form = CeilDivisionOf(op);
+  number.form = StridedOf(op);
+  if (!number.form.has_value()) number.form = CeilDivisionOf(op);
   if (!number.form.has_value()) number.form = LinearOf(op);
   bool may_wrap = number.form.has_value() && MayWrap(*number.form);
   if (may_wrap && Wraps(*number.form)) {
@@ -320,6 +322,7 @@ int64_t Symbols::MostTurns(const Linear& lo, ir::ValueId end, int64_t step, int*
 // The index is lo + step * iteration, which never wraps; that it stays below the end is a guard of
 // the body (accesses.cc).
 void Symbols::EnterLoop(const ir::Op& loop) {
+  EnterStridedLoop(loop);
   const Linear& lo = *FormOf(loop.operands[0]);
   const int64_t step = std::get<int64_t>(ops_[loop.operands[2]]->constant);
   int budget = kMaxEnds;
@@ -332,6 +335,56 @@ void Symbols::EnterLoop(const ir::Op& loop) {
     index = Fresh(std::move(atom));
   }
   loop_index_[loop.index] = *std::move(index);
+}
+
+bool Symbols::IsConstant(ir::ValueId value, int64_t constant) const {
+  const Linear* form = FormOf(value);
+  return form != nullptr && *form == Linear::Of(constant);
+}
+
+// Turns 0, 1, ... before (block < end ? (end - block - 1) // grid + 1 : 0), as sema counts those of
+// ph.range(ph.ctx.block.x, end, ph.ctx.grid.x): block + turn * grid stays below the end.
+void Symbols::EnterStridedLoop(const ir::Op& loop) {
+  const ir::Op& select = *ops_[loop.operands[1]];
+  if (select.opcode != Opcode::kSelect || !IsConstant(loop.operands[0], 0) ||
+      !IsConstant(loop.operands[2], 1) || !IsConstant(select.operands[2], 0)) {
+    return;
+  }
+  const ir::Op& less = *ops_[select.operands[0]];
+  const ir::Op& sum = *ops_[select.operands[1]];
+  if (less.opcode != Opcode::kLess || sum.opcode != Opcode::kAdd) return;
+  const ir::Op& quotient = *ops_[sum.operands[0]];
+  if (quotient.opcode != Opcode::kFloorDiv || !IsConstant(sum.operands[1], 1)) return;
+  const ir::Op& rest = *ops_[quotient.operands[0]];
+  if (rest.opcode != Opcode::kSub || !IsConstant(rest.operands[1], 1)) return;
+  const ir::Op& distance = *ops_[rest.operands[0]];
+  const ir::Op& block = *ops_[less.operands[0]];
+  const ir::Op& grid = *ops_[quotient.operands[1]];
+  const bool fits = distance.opcode == Opcode::kSub &&
+                    numbers_[distance.operands[0]] == numbers_[less.operands[1]] &&
+                    numbers_[distance.operands[1]] == numbers_[less.operands[0]] &&
+                    block.opcode == Opcode::kBlockId && grid.opcode == Opcode::kGridSize &&
+                    block.axis == grid.axis && FormOf(less.operands[1]) != nullptr;
+  if (!fits) return;
+  const Interval end = RangeOf(*FormOf(less.operands[1]));
+  Atom atom =
+      Atom::Of(Atom::Kind::kStrided, {0, end.has_hi() ? std::max<int64_t>(end.hi - 1, 0) : end.hi});
+  atom.axis = block.axis;
+  strided_[loop.index] = Fresh(std::move(atom)).terms[0].first;
+}
+
+// block + turn * grid of such a loop.
+std::optional<Linear> Symbols::StridedOf(const ir::Op& op) const {
+  if (op.opcode != Opcode::kAdd) return std::nullopt;
+  const ir::Op& block = *ops_[op.operands[0]];
+  const ir::Op& product = *ops_[op.operands[1]];
+  if (block.opcode != Opcode::kBlockId || product.opcode != Opcode::kMul) return std::nullopt;
+  const ir::Op& turn = *ops_[product.operands[0]];
+  const ir::Op& grid = *ops_[product.operands[1]];
+  if (turn.opcode != Opcode::kLoopIndex || grid.opcode != Opcode::kGridSize) return std::nullopt;
+  const int32_t atom = strided_[turn.index];
+  const bool fits = atom >= 0 && block.axis == grid.axis && atoms_[atom].axis == block.axis;
+  return fits ? std::optional<Linear>(Linear::Atom(atom)) : std::nullopt;
 }
 
 bool Symbols::Wraps(const Linear& form) const {

@@ -28,6 +28,7 @@ struct Atom {
                  // positive
     kRemainder,  // atom `of` % divisor
     kIteration,  // 0, 1, ... of a loop
+    kStrided,    // ctx.block of `axis`, and every grid-th number from there: in a loop
     kUniform,    // one number for the launch
     kUnknown,    // anything, different from block to block and time to time
   };
@@ -51,6 +52,8 @@ struct Atom {
   bool is_axis() const {
     return kind == Kind::kBlock || kind == Kind::kQuotient || kind == Kind::kRemainder;
   }
+  // Whether two blocks' values of it are told apart by their difference.
+  bool has_difference() const { return is_axis() || kind == Kind::kStrided; }
 };
 
 // lo <= form <= hi, whatever the launch.
@@ -116,6 +119,9 @@ class Symbols {
   Interval RangeOfResult(const ir::Op& op) const;
   int64_t MostTurns(const ir::Linear& lo, ir::ValueId end, int64_t step, int* budget) const;
   void EnterLoop(const ir::Op& loop);
+  void EnterStridedLoop(const ir::Op& loop);
+  std::optional<ir::Linear> StridedOf(const ir::Op& op) const;
+  bool IsConstant(ir::ValueId value, int64_t constant) const;
 
   std::vector<const ir::Op*> ops_;  // by ValueId
   std::vector<int32_t> numbers_;    // by ValueId; -1: none
@@ -124,6 +130,7 @@ class Symbols {
   std::vector<Atom> atoms_;
   std::vector<Fact> facts_;
   std::vector<ir::Linear> loop_index_;  // by loop id
+  std::vector<int32_t> strided_;        // by loop id: the kStrided atom, or -1
   int32_t block_atoms_[3] = {-1, -1, -1};
   int32_t grid_atoms_[3] = {-1, -1, -1};
   std::vector<int32_t> extent_atoms_;

@@ -77,7 +77,6 @@ class Checker {
   absl::StatusOr<Value> EvalConstantConditional(const ast::Conditional& conditional, bool taken);
   absl::StatusOr<Value> ChooseByBranch(const Value& condition, const Value& a, ir::Block block_a,
                                        const Value& b, ir::Block block_b);
-  // Evaluates into a region of its own.
   absl::StatusOr<Operand> EvalApart(const ast::Expr& expr, ir::Block* block);
   // A scalar as a condition: a literal, or a computed bool.
   absl::StatusOr<Value> Truth(const Operand& operand) const;
@@ -215,6 +214,7 @@ class Checker {
   absl::Status CheckExprStmt(const ast::ExprStmt& stmt, Span span);
   absl::Status CheckFor(const ast::For& loop);
   absl::Status CheckRange(const ast::Call& call, Span span, Range* range);
+  void CountStrides(const Value& step, Range* range);
   void CountTurns(const Value& step, Range* range);
   absl::Status CheckWhile(const ast::While& loop);
   absl::Status CheckIf(const ast::If& branch);

@@ -332,6 +332,33 @@ absl::StatusOr<ir::Block> Checker::CheckRegion(const ast::Block& block, bool* te
   return region;
 }
 
+namespace {
+
+// The axis of ph.ctx.PART.x, y or z; -1: this is something else.
+int AxisOf(const ast::Expr& expr, std::string_view part) {
+  const auto* name = std::get_if<ast::LanguageName>(&expr.node);
+  if (name == nullptr || name->path.size() != 3 || name->path[0] != "ctx") return -1;
+  return name->path[1] == part ? name->path[2][0] - 'x' : -1;
+}
+
+}  // namespace
+
+// range(ph.ctx.block.x, hi, ph.ctx.grid.x), by which blocks share tiles out: in these ops, by which
+// the race check knows it again.
+void Checker::CountStrides(const Value& step, Range* range) {
+  const auto op = [this](Opcode opcode, const Value& a, const Value& b) {
+    return emitter_.Elementwise(opcode, {a, b});
+  };
+  const Value zero = Value::Known(DType::kI64, int64_t{0});
+  const Value one = Value::Known(DType::kI64, int64_t{1});
+  const Value runs = op(Opcode::kLess, range->lo, range->hi);
+  const Value rest = op(Opcode::kSub, op(Opcode::kSub, range->hi, range->lo), one);
+  const Value turns = op(Opcode::kAdd, op(Opcode::kFloorDiv, rest, step), one);
+  range->place = Value::Tuple({range->lo, step});
+  range->lo = zero;
+  range->hi = emitter_.Elementwise(Opcode::kSelect, {runs, turns, zero});
+}
+
 // A step that only the launch knows: the turns are counted, and the index is worked out from the
 // turn. Unsigned, so that no distance is too long. A step of 0 has no turn.
 void Checker::CountTurns(const Value& step, Range* range) {
@@ -376,7 +403,12 @@ absl::Status Checker::CheckRange(const ast::Call& call, Span span, Range* range)
   if (bounds.size() == 3) {
     ASSIGN_OR_RETURN(Value by, ToIndex(bounds[2], "the step of a range"));
     std::optional<WideInt> known = KnownInt(by);
-    if (!known.has_value()) CountTurns(by, range);
+    const int axis = AxisOf(*call.positional[2], "grid");
+    if (axis >= 0 && axis == AxisOf(*call.positional[0], "block")) {
+      CountStrides(by, range);
+    } else if (!known.has_value()) {
+      CountTurns(by, range);
+    }
     if (known.has_value() && *known == 0) {
       return Error(bounds[2].span, "a range with step 0 never ends", "use a step of 1 or more");
     }

@@ -74,8 +74,8 @@ class Variant:
 class Interpreted:
     """One variant, as the interpreter runs it."""
 
-    def __init__(self, text, parameters, constants):
-        self.parameters, self.constants, self.verdict = parameters, constants, ""
+    def __init__(self, text, compiled):
+        self.parameters, self.constants, self.verdict = compiled.parameters, compiled.constants, compiled.verdict
         self.chip = "interpreter"
         self._text = text
 
@@ -145,7 +145,7 @@ def variants(compiler, text, every_chip=True, checks_races=True):
                     raise AssertionError(variant.get("reason"))
                 made = Variant(manifest, variant, folder)
                 if "PHOBOS_INTERPRET" in os.environ:
-                    made = Interpreted(_ir(compiler, path, made.constants), made.parameters, made.constants)
+                    made = Interpreted(_ir(compiler, path, made.constants), made)
                 yield made
 
 

@@ -178,6 +178,7 @@ def k(x: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N], done: ph.tensor[ph.i32
 """
 
         def run(variant, b, n):
+            self.assertEqual(variant.verdict, "RACE_VERDICT_RACE_FREE")
             x = np.arange(n, dtype=np.float32) % 9 - 4
             got = variant.run((3,), x=x, out=np.zeros_like(x), done=np.zeros(1, np.int32))
             np.testing.assert_array_equal(got["out"], np.exp2(x))

@@ -288,6 +288,31 @@ TEST(Race, Atomics) {
   });
 }
 
+// Blocks that share tiles out among them.
+TEST(Race, StridesOfTheGrid) {
+  const std::string kOver =
+      "for t in ph.range(ph.ctx.block.x, ph.cdiv(N, BLOCK), ph.ctx.grid.x):\n";
+  Expect({
+      {"each tile once", Bare(kOver + "    out[t * BLOCK:+BLOCK] = x[t * BLOCK:+BLOCK]"), kFree},
+      {"in place", Bare(kOver + "    out[t * BLOCK:+BLOCK] += x[t * BLOCK:+BLOCK]"), kFree},
+      {"half a tile on", Bare(kOver + "    out[t * BLOCK:+2 * BLOCK] = 1.0"), kRace},
+      {"beside the block's own", Bare(kOver + "    out[t] = out[ph.ctx.block.x]"), kUnproven},
+      {"another step",
+       Bare("for t in ph.range(ph.ctx.block.x, N, ph.ctx.grid.x + 1):\n    out[t] = 1.0"),
+       kUnproven},
+      {"another start",
+       Bare("for t in ph.range(ph.ctx.block.x // 2, N, ph.ctx.grid.x):\n    out[t] = 1.0"), kRace},
+      {"two in one",
+       Bare(kOver + "    for u in ph.range(ph.ctx.block.x, 9, ph.ctx.grid.x):\n"
+                    "        out[t + u] = 1.0"),
+       kRace},
+      {"in two dimensions of the grid",
+       Two("for t in ph.range(ph.ctx.block.x, M, ph.ctx.grid.x):\n"
+           "    out[t, ph.ctx.block.y * BLOCK:+BLOCK] = 1.0"),
+       kFree},
+  });
+}
+
 TEST(Race, Wrapping) {
   const auto scalar = [](const std::string& type, const std::string& body) {
     return sema::KernelText{.parameters = std::string(kOne) + ", s: ph." + type,
