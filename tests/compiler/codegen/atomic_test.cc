@@ -149,6 +149,25 @@ TEST(AtomicTest, TakesEffectInOrder) {
   EXPECT_EQ(Differences(b.Finish(), launch), "");
 }
 
+// A product takes its operands where they are computed, but not old values: their steps were done.
+TEST(AtomicTest, AProductOfOldValues) {
+  ir::Builder b(ir::Function{.name = "product"});
+  const ir::Dim four{.extent = -1, .literal = 4};
+  const int32_t x = b.AddTensor("x", DType::kF32, {four, four});
+  const int32_t out = b.AddTensor("out", DType::kF32, {four, four});
+  const std::vector<ir::Subscript> whole = {SliceAt(b.Int(0), 4), SliceAt(b.Int(0), 4)};
+  const ValueId read = b.Load(x, whole);
+  const ValueId old = b.Atomic(Opcode::kAtomicAdd, x, whole, {b.Load(out, whole)}, true);
+  const ValueId pair =
+      b.Pair(Opcode::kInterleave, b.Load(x, {SliceAt(b.Int(0), 4), SliceAt(b.Int(0), 2)}),
+             b.Load(x, {SliceAt(b.Int(0), 4), SliceAt(b.Int(2), 2)}));
+  const ValueId first = b.Dot(old, pair, ir::kNoValue, false, ir::Precision::kExact);
+  b.Store(out, whole, b.Dot(read, first, ir::kNoValue, false, ir::Precision::kExact));
+  Launch launch;
+  launch.arguments = {Numbers({4, 4}, DType::kF32, 1), Numbers({4, 4}, DType::kF32, 2)};
+  EXPECT_EQ(Differences(b.Finish(), launch), "");
+}
+
 // Of two NaNs either may stay; a NaN is the largest and the smallest.
 TEST(AtomicTest, ExtremesOfFloatsPassNaNsOn) {
   ir::Builder b(ir::Function{.name = "nan"});
