@@ -421,6 +421,63 @@ const Case kMemoryAndLoops[] = {
      }},
 };
 
+// Puts an op of this type at the end of the body, before the return, with a result if it has one.
+void Append(Function& f, Op op, Type type, bool has_result) {
+  op.type = std::move(type);
+  if (has_result) op.result = f.value_count++;
+  Insert(f, std::move(op));
+}
+
+void AppendAtomic(Function& f, Opcode opcode, std::vector<ValueId> operands, Type type) {
+  Op op = Plain(opcode, std::move(operands));
+  op.subscripts = At(f, Opcode::kLoad).subscripts;
+  Append(f, std::move(op), std::move(type), /*has_result=*/true);
+}
+
+const Type kTile = {DType::kF32, {4}};
+
+const Case kNewest[] = {
+    {"has a wrong number of operands",
+     [](Function& f) {
+       AppendAtomic(f, Opcode::kAtomicCompareSwap, {At(f, Opcode::kLoad).result}, kTile);
+     }},
+    {"does not work on this type",
+     [](Function& f) {
+       AppendAtomic(f, Opcode::kAtomicXor, {At(f, Opcode::kLoad).result}, kTile);
+     }},
+    {"has an operand of a wrong type",
+     [](Function& f) { AppendAtomic(f, Opcode::kAtomicAdd, {F32Scalar(f)}, kTile); }},
+    {"has another type than its subscripts give",
+     [](Function& f) {
+       AppendAtomic(f, Opcode::kAtomicAdd, {F32Scalar(f)}, {DType::kF32, {}});
+     }},
+    {"touches a parameter that is not marked so",
+     [](Function& f) {
+       AppendAtomic(f, Opcode::kAtomicAdd, {At(f, Opcode::kLoad).result}, kTile);
+       std::erase_if(f.body, [](const Op& op) { return op.opcode == Opcode::kStore; });
+       f.params[0].is_written = false;
+     }},
+    {"mixes types",
+     [](Function& f) {
+       Append(f, Plain(Opcode::kJoin, {At(f, Opcode::kLoad).result, At(f, Opcode::kIota).result}),
+              {DType::kF32, {8}}, true);
+     }},
+    {"arranges a scalar",
+     [](Function& f) {
+       Append(f, Plain(Opcode::kInterleave, {F32Scalar(f), F32Scalar(f)}), {DType::kF32, {2}},
+              true);
+     }},
+    {"has a wrong result type",
+     [](Function& f) {
+       const ValueId tile = At(f, Opcode::kLoad).result;
+       Append(f, Plain(Opcode::kInterleave, {tile, tile}), kTile, true);
+     }},
+    {"does not work on this type",
+     [](Function& f) {
+       Append(f, Plain(Opcode::kRandomU32, {Zero(f), Zero(f)}), {DType::kU32, {}}, true);
+     }},
+};
+
 TEST(Verifier, TheSampleIsWellFormed) {
   EXPECT_TRUE(Verify(Sample()).ok()) << Verify(Sample()) << "\n" << Print(Sample());
 }
@@ -443,6 +500,7 @@ TEST(Verifier, Reductions) { ExpectEachBreaks(kReductions); }
 TEST(Verifier, Scans) { ExpectEachBreaks(kScans); }
 TEST(Verifier, Dots) { ExpectEachBreaks(kDots); }
 TEST(Verifier, Arrangements) { ExpectEachBreaks(kArrangements); }
+TEST(Verifier, AtomicsPairsAndRandomNumbers) { ExpectEachBreaks(kNewest); }
 TEST(Verifier, MemoryAndLoops) { ExpectEachBreaks(kMemoryAndLoops); }
 
 // A fault names the kernel, the line and the op as printed.
