@@ -131,6 +131,36 @@ def k(x: ph.tensor[ph.i32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.i32][N
     out[i:+1024] = ph.reshape(t * rows + columns, 1024) + ph.sum(t) + ph.cumsum(x[i:+1024])
     turned[i:+1024] = ph.reshape(ph.transpose(ph.reshape(y[i:+1024], 32, 32)), 1024) - ph.max(y[i:+1024])
 """),
+    "atomics": (256, """
+def k(x: ph.tensor[ph.i32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.i32][N], wide: ph.tensor[ph.i64][N],
+      small: ph.tensor[ph.u8][N], least: ph.tensor[ph.f32][N], most: ph.tensor[ph.bf16][N]):
+    i: ph.let = ph.ctx.block.x * 256
+    v: ph.let = x[i:+256]
+    ph.atomic_add(out[v & 1023], v)
+    ph.atomic_max(wide[v % 511], v)
+    ph.atomic_xor(small[v & 255], v ^ 7)
+    ph.atomic_min(least[v & 127], y[i:+256])
+    ph.atomic_max(most[v & 63], y[i:+256])
+"""),
+    "old_values": (256, """
+def k(x: ph.tensor[ph.i32][N], out: ph.tensor[ph.i32][N], q: ph.tensor[ph.i64][N], drawn: ph.tensor[ph.i64][N]):
+    i: ph.let = ph.ctx.block.x * 256
+    out[i:+256] = ph.atomic_add(x[i:+256], 5) * 3
+    ticket: ph.let = ph.atomic_add(q[0], 1)
+    ph.atomic_add(drawn[0], ticket - ph.ctx.block.x)
+    x[i:+256] += ph.atomic_cas(out[i:+256], 3, 4)
+"""),
+    "random_and_pairs": (512, """
+def k(x: ph.tensor[ph.i32][N], bits: ph.tensor[ph.u32][N], out: ph.tensor[ph.i32][N]):
+    i: ph.let = ph.ctx.block.x * 512
+    bits[i:+512] = ph.random_u32(x[0], i + ph.iota(512))
+    out[i:+512] = ph.interleave(x[i:+256], ph.join(x[i + 256:+100], x[i:+156]))
+"""),
+    "strides_of_the_grid": (256, """
+def k(x: ph.tensor[ph.i32][N], out: ph.tensor[ph.i32][N]):
+    for tile in ph.range(ph.ctx.block.x, ph.cdiv(N, 64), ph.ctx.grid.x):
+        out[tile * 64:+64] = x[tile * 64:+64] + ph.cast(tile, ph.i32)
+"""),
     "promised": (1024, """
 @ph.aligned(x=16, out=16)
 @ph.index_bits(64)
