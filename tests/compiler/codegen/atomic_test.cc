@@ -52,6 +52,12 @@ Argument Places(int64_t count, int64_t lo, int64_t hi, uint64_t seed) {
   return argument;
 }
 
+// Of tiles: how threads share one out does not depend on the type, so one type has both.
+std::vector<int64_t> LengthsFor(DType dtype, int64_t few, int64_t many) {
+  if (dtype == DType::kI32) return {few, many};
+  return {many};
+}
+
 class AtomicOfTypeTest : public ::testing::TestWithParam<DType> {};
 
 // A gather that names elements several times, some outside; a slice that is clipped; an element
@@ -60,7 +66,7 @@ TEST_P(AtomicOfTypeTest, EveryElementOfAClashingIndexCounts) {
   const DType dtype = GetParam();
   for (Opcode step : kSteps) {
     if (!ir::AtomicWorksOn(step, dtype)) continue;
-    for (int64_t length : {5, 200}) {
+    for (int64_t length : LengthsFor(dtype, 5, 200)) {
       ir::Builder b(ir::Function{.name = "clash"});
       const ir::Dim n{.extent = b.AddExtent("N")}, m{.extent = b.AddExtent("M")};
       const int32_t out = b.AddTensor("out", dtype, {n});
@@ -89,7 +95,7 @@ TEST_P(AtomicOfTypeTest, TheOldValuesComeBack) {
   for (int i = 0; i < 7; ++i) {
     const Opcode step = i < 6 ? kSteps[i] : Opcode::kAtomicCompareSwap;
     if (!ir::AtomicWorksOn(step, dtype)) continue;
-    for (int64_t length : {3, 130}) {
+    for (int64_t length : LengthsFor(dtype, 3, 130)) {
       ir::Builder b(ir::Function{.name = "old"});
       const ir::Dim n{.extent = b.AddExtent("N")};
       const int32_t out = b.AddTensor("out", dtype, {n});
