@@ -38,6 +38,7 @@ SECTIONS = {
     "tune": ([sys.executable, os.path.join(SECTION, "tune.py")], 420),
     "winner": ([sys.executable, os.path.join(SECTION, "winner.py")], 120),
     "kernels": ([sys.executable, os.path.join(SECTION, "kernels.py")], 180),
+    "gemm": ([sys.executable, os.path.join(SECTION, "gemm.py")], 240),
     "launch": ([sys.executable, os.path.join(SECTION, "launch.py")], 120),
     "faults": ([sys.executable, os.path.join(SECTION, "faults.py")], 180),
     "small": ([sys.executable, os.path.join(SECTION, "small.py")], 90),

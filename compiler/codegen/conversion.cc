@@ -129,6 +129,19 @@ llvm::Value* FloatToFloat(llvm::IRBuilderBase& b, llvm::Value* value, DType from
   return b.CreateFPCast(value, WithLanesOf(ElementType(b.getContext(), to), value->getType()));
 }
 
+// In the bits; the carry out of the fraction goes into the exponent, up to infinity. A NaN stays
+// one.
+llvm::Value* RoundToTf32(llvm::IRBuilderBase& b, llvm::Value* value) {
+  llvm::Type* type = WithLanesOf(b.getInt32Ty(), value->getType());
+  auto number = [type](uint64_t bits) { return llvm::ConstantInt::get(type, bits); };
+  llvm::Value* bits = b.CreateBitCast(value, type);
+  llvm::Value* last = b.CreateAnd(b.CreateLShr(bits, number(13)), number(1));
+  llvm::Value* rounded = b.CreateAdd(b.CreateAdd(bits, number(0xfff)), last);
+  rounded = b.CreateBitCast(b.CreateAnd(rounded, number(~uint64_t{0x1fff} & 0xffffffff)),
+                            value->getType());
+  return b.CreateSelect(b.CreateFCmpUNO(value, value), value, rounded);
+}
+
 }  // namespace
 
 llvm::Value* EmitCast(llvm::IRBuilderBase& b, llvm::Value* value, DType from, DType to) {
@@ -187,6 +200,19 @@ llvm::Value* NarrowFromSum(llvm::IRBuilderBase& b, llvm::Value* high, llvm::Valu
   llvm::Value* above = b.CreateSelect(positive, takes, adds);
   llvm::Value* below = b.CreateSelect(positive, adds, takes);
   return NarrowFromF64(b, ToOdd(b, high, above, below), to);
+}
+
+llvm::Value* RoundTo(llvm::IRBuilderBase& b, llvm::Value* value, ir::Precision precision) {
+  switch (precision) {
+    case ir::Precision::kTf32:
+      return RoundToTf32(b, value);
+    case ir::Precision::kF16:
+      value = EmitCast(b, value, ir::DType::kF32, ir::DType::kF16);
+      return EmitCast(b, value, ir::DType::kF16, ir::DType::kF32);
+    case ir::Precision::kExact:
+      break;
+  }
+  return value;
 }
 
 }  // namespace phobos::compiler::codegen

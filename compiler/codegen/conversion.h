@@ -6,7 +6,7 @@
 #ifndef PHOBOS_COMPILER_CODEGEN_CONVERSION_H_
 #define PHOBOS_COMPILER_CODEGEN_CONVERSION_H_
 
-#include "compiler/ir/type.h"
+#include "compiler/ir/ir.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace phobos::compiler::codegen {
@@ -18,6 +18,9 @@ llvm::Value* EmitCast(llvm::IRBuilderBase& builder, llvm::Value* value, ir::DTyp
 // Of the two 16-bit float types: to f32, exactly, and from f32, to nearest even.
 llvm::Value* WidenToF32(llvm::IRBuilderBase& builder, llvm::Value* value, ir::DType from);
 llvm::Value* NarrowFromF32(llvm::IRBuilderBase& builder, llvm::Value* value, ir::DType to);
+
+// f32 to the numbers that a product's precision leaves, to nearest even.
+llvm::Value* RoundTo(llvm::IRBuilderBase& builder, llvm::Value* value, ir::Precision precision);
 
 // f64 to a 16-bit float type with one rounding; the same for the exact sum `high + low`, where
 // `high` is the f64 nearest to it.

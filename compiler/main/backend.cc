@@ -29,6 +29,7 @@ absl::StatusOr<Code> Generate(const ir::Function& function, const nvptx::Chip& c
   code.artifact.set_entry(compiled.entry);
   code.artifact.set_threads(compiled.threads);
   code.artifact.set_shared_memory_bytes(compiled.shared_memory_bytes);
+  code.artifact.set_dynamic_shared_memory_bytes(compiled.dynamic_shared_memory_bytes);
   code.bytes = std::move(compiled.ptx);
   return code;
 }

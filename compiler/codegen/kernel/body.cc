@@ -16,6 +16,32 @@ constexpr int32_t kMaxCopies = 64;
 
 }  // namespace
 
+llvm::Value* EmitPureScalar(Environment& env, const ir::Op& op) {
+  llvm::IRBuilder<>& builder = env.builder;
+  switch (op.opcode) {
+    case ir::Opcode::kConstant:
+      return ConstantOf(builder.getContext(), op.type.dtype, op.constant);
+    case ir::Opcode::kBlockId:
+      return env.block_id[op.axis];
+    case ir::Opcode::kGridSize:
+      return env.grid[op.axis];
+    case ir::Opcode::kExtent:
+      return env.extents[op.index];
+    case ir::Opcode::kScalarParam:
+      return env.arguments[op.index];
+    case ir::Opcode::kLoopIndex:
+      return env.loop_indices[op.index];
+    case ir::Opcode::kBroadcast:
+      return env.scalars[op.operands[0]];
+    default: {
+      llvm::SmallVector<llvm::Value*, 3> operands;
+      for (ir::ValueId operand : op.operands) operands.push_back(env.scalars[operand]);
+      const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];
+      return EmitElementwise(builder, op, env.definitions[typed]->type.dtype, operands);
+    }
+  }
+}
+
 void BodyEmitter::Emit(llvm::BasicBlock* end) {
   end_ = end;
   EmitRegion(env_.function.body);
@@ -99,33 +125,14 @@ void BodyEmitter::EmitAtomic(const ir::Op& op) {
 }
 
 llvm::Value* BodyEmitter::Scalar(const ir::Op& op) {
-  llvm::Type* type = ElementType(builder_.getContext(), op.type.dtype);
   switch (op.opcode) {
-    case ir::Opcode::kConstant:
-      return ConstantOf(builder_.getContext(), op.type.dtype, op.constant);
-    case ir::Opcode::kBlockId:
-      return env_.block_id[op.axis];
-    case ir::Opcode::kGridSize:
-      return env_.grid[op.axis];
-    case ir::Opcode::kExtent:
-      return env_.extents[op.index];
-    case ir::Opcode::kScalarParam:
-      return env_.arguments[op.index];
-    case ir::Opcode::kLoopIndex:
-      return env_.loop_indices[op.index];
     case ir::Opcode::kReadVar:
-      return builder_.CreateLoad(type, env_.variables[op.index]);
-    case ir::Opcode::kBroadcast:
-      return env_.scalars[op.operands[0]];
+      return builder_.CreateLoad(ElementType(builder_.getContext(), op.type.dtype),
+                                 env_.variables[op.index]);
     case ir::Opcode::kLoad:
       return memory_.LoadScalar(op);
-    default: {
-      if (ir::IsReduction(op.opcode)) return memory_.ReduceToScalar(op);
-      llvm::SmallVector<llvm::Value*, 3> operands;
-      for (ir::ValueId operand : op.operands) operands.push_back(env_.scalars[operand]);
-      const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];
-      return EmitElementwise(builder_, op, env_.definitions[typed]->type.dtype, operands);
-    }
+    default:
+      return ir::IsReduction(op.opcode) ? memory_.ReduceToScalar(op) : EmitPureScalar(env_, op);
   }
 }
 
@@ -141,6 +148,7 @@ void BodyEmitter::EmitFor(const ir::Op& op) {
       builder_.CreateUDiv(builder_.CreateSub(distance, env_.Int(1)), builder_.getInt64(stride)),
       env_.Int(1));
   turns = builder_.CreateSelect(runs, turns, env_.Int(0));
+  memory_.BeforeFor(op, lo, turns);
   const int32_t copies = std::min({op.unroll, kMaxUnroll, kMaxCopies / copies_around_});
   loops_.push_back({nullptr, env_.NewBlock("after_for")});
   if (copies <= 1) {

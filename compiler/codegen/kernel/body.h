@@ -28,7 +28,13 @@ class MemoryEmitter {
   virtual void StoreScalar(const ir::Op& op) = 0;
   // An atomic on one element: the element as it was, or null if the op has no result.
   virtual llvm::Value* AtomicScalar(const ir::Op& op) = 0;
+  // Called before the first turn of a kFor, which has `turns` of them (i64), the first at index
+  // `lo`.
+  virtual void BeforeFor(const ir::Op&, llvm::Value* /*lo*/, llvm::Value* /*turns*/) {}
 };
+
+// The value of a scalar that is computed from its operands, the launch and loops' indices alone.
+llvm::Value* EmitPureScalar(Environment& environment, const ir::Op& op);
 
 class BodyEmitter {
  public:

@@ -7,6 +7,8 @@
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/kernel/body.h"
 #include "compiler/codegen/kernel/held_memory.h"
+#include "compiler/codegen/nvptx/contraction/copy.h"
+#include "compiler/codegen/nvptx/contraction/product.h"
 #include "compiler/codegen/nvptx/reduction/reduction.h"
 #include "compiler/codegen/nvptx/reduction/scan.h"
 #include "compiler/codegen/nvptx/tile/access.h"
@@ -22,19 +24,30 @@ namespace {
 
 constexpr int64_t kMostGridX = 2147483647;
 constexpr int64_t kMostGridYZ = 65535;
+// Of shared memory with what is multiplied: where the banks begin.
+constexpr uint64_t kOperandAlignment = 128;
 
 // Tiles and memory of a body, as one thread of the block does them.
 class ThreadMemory : public codegen::MemoryEmitter {
  public:
-  explicit ThreadMemory(Environment& environment) : env_(environment) {}
+  explicit ThreadMemory(Environment& environment) : env_(environment), copies_(environment) {}
+
+  void BeforeFor(const ir::Op& op, llvm::Value* lo, llvm::Value* turns) override {
+    copies_.BeforeFor(op, lo, turns);
+  }
 
   void EmitTileStatement(const ir::Op& op) override {
+    if (env_.plan.copies.AheadOf(op) != nullptr) return copies_.EmitStage(op);
     const Statement& statement = env_.plan.statements.at(&op);
     if (op.opcode == ir::Opcode::kStage) env_.held_tiles[op.result] = AddressOf(statement);
     if (op.opcode == ir::Opcode::kDeclareVar) env_.variables[op.index] = AddressOf(statement);
+    if (env_.plan.awaits_copies.count(&op) > 0) copies_.AwaitAll();
     Wait(op);
+    if (env_.plan.copies.copies.count(&op) > 0) return copies_.EmitStage(op);
     const ir::Op* whole = statement.whole;
-    if (whole != nullptr && ir::IsReduction(whole->opcode)) {
+    if (whole != nullptr && whole->opcode == ir::Opcode::kDot) {
+      EmitProduct(env_, statement);
+    } else if (whole != nullptr && ir::IsReduction(whole->opcode)) {
       EmitReduction(env_, statement);
     } else if (whole != nullptr && whole->opcode == ir::Opcode::kCumulativeSum) {
       EmitScan(env_, statement);
@@ -114,6 +127,7 @@ class ThreadMemory : public codegen::MemoryEmitter {
   }
 
   Environment& env_;
+  CopyEmitter copies_;
 };
 
 class KernelEmitter {
@@ -236,13 +250,15 @@ void KernelEmitter::ReadLaunch(llvm::Function* entry) {
 
 llvm::GlobalVariable* KernelEmitter::MakeShared() {
   if (plan_.shared_bytes == 0) return nullptr;
-  auto* type =
-      llvm::ArrayType::get(builder_.getInt8Ty(), static_cast<uint64_t>(plan_.shared_bytes));
-  auto* shared =
-      new llvm::GlobalVariable(module_, type, /*isConstant=*/false,
-                               llvm::GlobalValue::InternalLinkage, llvm::PoisonValue::get(type),
-                               "shared", nullptr, llvm::GlobalValue::NotThreadLocal, kSharedSpace);
-  shared->setAlignment(llvm::Align(16));
+  const bool is_static = plan_.static_shared_bytes() > 0;
+  auto* type = llvm::ArrayType::get(builder_.getInt8Ty(),
+                                    static_cast<uint64_t>(plan_.static_shared_bytes()));
+  auto* shared = new llvm::GlobalVariable(
+      module_, type, /*isConstant=*/false,
+      is_static ? llvm::GlobalValue::InternalLinkage : llvm::GlobalValue::ExternalLinkage,
+      is_static ? llvm::PoisonValue::get(type) : nullptr, "shared", nullptr,
+      llvm::GlobalValue::NotThreadLocal, kSharedSpace);
+  shared->setAlignment(llvm::Align(plan_.copies.operands.empty() ? 16 : kOperandAlignment));
   return shared;
 }
 

@@ -25,22 +25,22 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 5;
+constexpr int kCodeVersion = 6;
 
-// Of every chip here; more needs memory that is given at the launch.
-constexpr int64_t kStaticSharedBytes = 48 << 10;
 constexpr int64_t kThreadsABlock = 1024;
 
 struct ChipRow {
   int number;
-  const char* ptx;  // the first version that knows the chip
+  const char* ptx;  // the first version that knows the chip and its matrix instructions
   int64_t threads_a_multiprocessor;
   int64_t blocks_a_multiprocessor;
+  int64_t shared_bytes_a_block;
 };
 
 constexpr ChipRow kChips[] = {
-    {75, "ptx63", 1024, 16}, {80, "ptx70", 2048, 32}, {86, "ptx71", 1536, 16},
-    {89, "ptx78", 1536, 24}, {90, "ptx78", 2048, 32},
+    {75, "ptx65", 1024, 16, 64 << 10},  {80, "ptx70", 2048, 32, 163 << 10},
+    {86, "ptx71", 1536, 16, 99 << 10},  {89, "ptx78", 1536, 24, 99 << 10},
+    {90, "ptx78", 2048, 32, 227 << 10},
 };
 
 void InitializeNvptx() {
@@ -66,11 +66,11 @@ absl::Status CheckLimits(const ir::Function& function, const Plan& plan, const C
     return absl::ResourceExhaustedError(absl::StrCat(function.threads, " threads in a block; ",
                                                      chip.name, " has at most ", kThreadsABlock));
   }
-  if (plan.shared_bytes > kStaticSharedBytes) {
+  if (plan.shared_bytes > chip.shared_bytes_a_block) {
     return absl::ResourceExhaustedError(
         absl::StrCat("tiles that threads exchange need ", plan.shared_bytes,
-                     " bytes of shared memory; a block has ", kStaticSharedBytes, " on ", chip.name,
-                     ". Smaller tiles need less"));
+                     " bytes of shared memory; a block has ", chip.shared_bytes_a_block, " on ",
+                     chip.name, ". Smaller tiles or fewer stages need less"));
   }
   const int64_t threads = function.min_blocks * function.threads;
   if (threads > chip.threads_a_multiprocessor ||
@@ -117,8 +117,8 @@ absl::StatusOr<Chip> ResolveChip(std::string_view name) {
                                                    "\"; there is code for ", names,
                                                    " and what runs the code of one of these"));
   }
-  return Chip{absl::StrCat("sm_", last->number), last->ptx, last->threads_a_multiprocessor,
-              last->blocks_a_multiprocessor};
+  return Chip{absl::StrCat("sm_", last->number), last->ptx,    last->threads_a_multiprocessor,
+              last->blocks_a_multiprocessor,     last->number, last->shared_bytes_a_block};
 }
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
@@ -127,14 +127,14 @@ absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip)
         absl::StrCat("line ", unsupported->op->line, ": not supported yet: ", unsupported->what));
   }
   ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function, passes::PassesForThreads()));
-  const Plan plan = PlanFor(staged);
+  const Plan plan = PlanFor(staged, chip.number);
   RETURN_IF_ERROR(CheckLimits(staged, plan, chip));
   absl::StatusOr<std::string> ptx = absl::InternalError("");
   RETURN_IF_ERROR(codegen::RunGuarded(absl::StrCat("kernel ", function.name),
                                       [&] { ptx = MakePtx(staged, plan, chip); }));
   if (!ptx.ok()) return ptx.status();
   return Artifact{*std::move(ptx), codegen::EntryName(function), function.threads,
-                  plan.shared_bytes};
+                  plan.shared_bytes, plan.dynamic_shared_bytes()};
 }
 
 std::string Fingerprint() { return absl::StrCat("nvptx code ", kCodeVersion); }

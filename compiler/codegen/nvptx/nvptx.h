@@ -20,6 +20,8 @@ struct Chip {
   std::string ptx;   // LLVM's name of the PTX version that is written
   int64_t threads_a_multiprocessor = 0;
   int64_t blocks_a_multiprocessor = 0;
+  int number = 0;
+  int64_t shared_bytes_a_block = 0;  // at most, given at the launch
 };
 
 // `name` as given to --chip. A card without code of its own runs that of the last chip before it:
@@ -30,7 +32,8 @@ struct Artifact {
   std::string ptx;    // text
   std::string entry;  // symbol; the ABI is at Artifact in proto/phobos/compiler/v1/manifest.proto
   int32_t threads = 0;
-  int64_t shared_memory_bytes = 0;  // static
+  int64_t shared_memory_bytes = 0;          // of a block, in all
+  int64_t dynamic_shared_memory_bytes = 0;  // of these, what the launch gives
 };
 
 // Runs the passes that it needs itself; that they ran before does no harm. Errors:

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the code that the GPU back end makes on this machine's CPU: the same LLVM IR, made into
-// x86 code in which the chip's special registers, barriers and exchanges within a warp are this
-// class's. The warps of a block run one after the other from barrier to barrier, the threads of a
-// warp from exchange to exchange, once in rising and once in falling order, so that a barrier too
-// few shows. For tests; one thread.
+// x86 code in which the chip's special registers, barriers, exchanges within a warp, matrix
+// instructions and copies are this class's. Copies are done as late as may be, and until then their
+// place holds no numbers. The warps of a block run one after the other from barrier to barrier, the
+// threads of a warp from exchange to exchange, once in rising and once in falling order, so that a
+// barrier too few shows. For tests; one thread.
 #ifndef PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
 #define PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
 
@@ -45,6 +46,11 @@ class Emulated {
     int32_t registers[7];  // tid.x, ctaid.x, .y, .z, nctaid.x, .y, .z
     void (*wait)();
     int32_t (*exchange)(int32_t value, int32_t distance);
+    void (*copy)(void* to, const void* from, int32_t bytes);
+    void (*commit)();
+    void (*await)(int32_t groups);
+    void (*load_matrices)(const void* row, int32_t count, int32_t is_transposed, uint32_t* words);
+    void (*multiply)(int32_t form, const uint32_t* operands, uint32_t* sums);
   };
   using Entry = void (*)(const uint64_t* slots);
   Emulated(ir::Function function, ir::Function ordered, void* library, Chip* chip, Entry entry);

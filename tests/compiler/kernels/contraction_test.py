@@ -340,17 +340,5 @@ def k(a: ph.tensor[ph.f32][7, 7], out: ph.tensor[ph.f32][7, 7]):
 NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i32": np.int32}
 
 
-class Nvidia(unittest.TestCase):
-
-    def test_a_product_is_answered_at_its_place(self):
-        kernel = """
-@ph.kernel
-def k(x: ph.tensor[ph.f32][4, 4], out: ph.tensor[ph.f32][4, 4]):
-    out[:, :] = 1.0 + ph.dot_t(x[:, :], x[:, :])
-"""
-        reason = compiled.refusal(COMPILER, kernel, "sm_90")
-        self.assertIn("kernel.py:6:23: error: not supported yet: ph.dot_t on an NVIDIA chip", reason)
-
-
 if __name__ == "__main__":
     unittest.main()

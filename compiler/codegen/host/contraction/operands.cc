@@ -12,19 +12,6 @@
 namespace phobos::compiler::host {
 namespace {
 
-// To nearest even, in the bits; the carry out of the fraction goes into the exponent, up to
-// infinity. A NaN stays one.
-llvm::Value* RoundToTf32(llvm::IRBuilder<>& b, llvm::Value* value) {
-  llvm::Type* type = codegen::WithLanesOf(b.getInt32Ty(), value->getType());
-  auto number = [type](uint64_t bits) { return llvm::ConstantInt::get(type, bits); };
-  llvm::Value* bits = b.CreateBitCast(value, type);
-  llvm::Value* last = b.CreateAnd(b.CreateLShr(bits, number(13)), number(1));
-  llvm::Value* rounded = b.CreateAdd(b.CreateAdd(bits, number(0xfff)), last);
-  rounded = b.CreateBitCast(b.CreateAnd(rounded, number(~uint64_t{0x1fff} & 0xffffffff)),
-                            value->getType());
-  return b.CreateSelect(b.CreateFCmpUNO(value, value), value, rounded);
-}
-
 // The value that `operand`, a kStage, stands for where it is not held.
 ir::ValueId Source(const Environment& environment, ir::ValueId operand) {
   return environment.held_tiles[operand] != nullptr ? operand
@@ -74,14 +61,8 @@ llvm::Value* Operand::Evaluate(const Stretch& stretch, llvm::Value* row, llvm::V
 }
 
 llvm::Value* Operand::Prepared(llvm::Value* value) const {
-  switch (plan_.precision) {
-    case ir::Precision::kTf32:
-      return RoundToTf32(b_, value);
-    case ir::Precision::kF16:
-      value = codegen::EmitCast(b_, value, ir::DType::kF32, ir::DType::kF16);
-      return codegen::EmitCast(b_, value, ir::DType::kF16, ir::DType::kF32);
-    case ir::Precision::kExact:
-      break;
+  if (plan_.precision != ir::Precision::kExact) {
+    return codegen::RoundTo(b_, value, plan_.precision);
   }
   if (plan_.operand_type == plan_.sum_type) return value;
   return codegen::EmitCast(b_, value, plan_.operand_type, plan_.sum_type);

@@ -42,6 +42,29 @@ bool DealRows(const Layout& layout, ReductionDealing* dealing) {
   return true;
 }
 
+// Along the rows of blocks: neighbouring threads have a row's vectors, turn after turn.
+bool DealBlockRows(const Layout& layout, ReductionDealing* dealing) {
+  if (dealing->sides.inner != 1) return false;
+  const Digit& lane = layout.thread_digits.front();
+  for (size_t i = 1; i < layout.thread_digits.size(); ++i) {
+    const Digit& digit = layout.thread_digits[i];
+    if (!digit.is_row && digit.count > 1) return false;
+  }
+  dealing->over_lanes = true;
+  dealing->partials = lane.count;
+  bool is_before = true;  // rows that alternate within the turns of a row's vectors
+  for (const Digit& digit : layout.turn_digits) {
+    if (!digit.is_row) {
+      dealing->turns = digit.count;
+      is_before = false;
+      continue;
+    }
+    dealing->parts *= digit.count;
+    if (is_before) dealing->stride *= digit.count;
+  }
+  return true;
+}
+
 // Along another side: lanes are of different results.
 bool DealColumns(const Layout& layout, ReductionDealing* dealing) {
   const Sides& sides = dealing->sides;
@@ -85,8 +108,12 @@ ReductionDealing DealReduction(const std::vector<int64_t>& shape, int axis, cons
                                int64_t partial_bytes) {
   ReductionDealing dealing{.sides = SidesOf(shape, axis)};
   const Sides& sides = dealing.sides;
-  const bool fits = sides.length > 1 &&
-                    (sides.inner == 1 ? DealRows(layout, &dealing) : DealColumns(layout, &dealing));
+  bool fits = sides.length > 1;
+  if (fits && layout.is_in_blocks()) {
+    fits = DealBlockRows(layout, &dealing);
+  } else if (fits) {
+    fits = sides.inner == 1 ? DealRows(layout, &dealing) : DealColumns(layout, &dealing);
+  }
   if (fits) {
     dealing.folded = FoldedOf(dealing.partials, dealing.group);
     dealing.order = dealing.partials * (dealing.over_lanes ? layout.vector : 1);

@@ -9,12 +9,29 @@
 
 namespace phobos::compiler::nvptx {
 
+// A part of a thread's or a turn's number: it moves along one of a tile's two long sides.
+struct Digit {
+  int64_t count = 1;   // of its values
+  int64_t stride = 1;  // elements of the side
+  bool is_row = false;
+
+  friend bool operator==(const Digit&, const Digit&) = default;
+};
+
 // A tile's elements in row-major order are dealt out in vectors: thread t has the elements
 // (c * threads + t) * vector .. + vector - 1 of turn c = 0, 1, ... A vector never crosses a row.
+//
+// Or, of a tile with two long sides, in blocks: the vector's row and column are the sums of what
+// the digits of the thread and of the turn say. Then every thread has a vector in each turn.
 struct Layout {
   int64_t elements = 1;
   int64_t threads = 1;
   int64_t vector = 1;  // divides the last long side
+  // In blocks: the lowest digit first; both empty otherwise.
+  std::vector<Digit> thread_digits;
+  std::vector<Digit> turn_digits;
+
+  bool is_in_blocks() const { return !thread_digits.empty(); }
 
   int64_t turn() const { return threads * vector; }  // elements
   // Turns in which every thread has a vector, and elements behind them.

@@ -27,6 +27,7 @@ constexpr int64_t kTogetherElements = 32;
 constexpr int64_t kExchangeBytes = 4 << 10;
 // A partial of an argmax has its place beside it.
 constexpr int64_t kPlaceBytes = 4;
+constexpr int kFirstWithCopies = 80;
 
 bool IsGather(const Op& access) {
   return std::any_of(access.subscripts.begin(), access.subscripts.end(),
@@ -44,14 +45,21 @@ bool IsScan(const Statement& statement) {
   return statement.whole != nullptr && statement.whole->opcode == Opcode::kCumulativeSum;
 }
 
+bool IsProduct(const Statement& statement) {
+  return statement.whole != nullptr && statement.whole->opcode == Opcode::kDot;
+}
+
 bool MeetsInside(const Statement& statement) {
   return IsScan(statement) || statement.exchange_bytes > 0;
 }
 
 class Planner {
  public:
-  explicit Planner(const ir::Function& function)
-      : function_(function), definitions_(ir::DefinitionsOf(function)), powers_(function) {}
+  Planner(const ir::Function& function, int sm)
+      : function_(function),
+        sm_(sm),
+        definitions_(ir::DefinitionsOf(function)),
+        powers_(function) {}
 
   Plan Make();
 
@@ -60,16 +68,20 @@ class Planner {
 
   void CollectBlock(const ir::Block& block);
   void AddStatement(const Op& op);
+  bool HasReducedRows(const ir::Type& type) const;
+  void AddProduct(const Op& dot, Statement* statement, Visited* visited) const;
   void Collect(ValueId value, Statement* statement, Visited* visited) const;
   void CollectOperands(const Op& op, Statement* statement, Visited* visited) const;
   bool Moves(const Op& op) const;
   void ChooseLayouts();
+  std::optional<Layout> ProductLayout(const Statement& statement, int64_t widest) const;
   int64_t PromisedVector(const Op& access);
   void DealWholes();
   void FindShared();
   bool IsShared(const Op& held) const;
   bool IsOwned(const Statement& statement, const HeldRead& held) const;
   void PlaceShared();
+  void WaitForCopies();
   void ChooseUnroll(Statement* statement) const;
   Touches TouchesOf(const Op& op) const;
   void AddTensor(const Statement& statement, const Op& access, std::vector<Touch>* touches) const;
@@ -78,6 +90,7 @@ class Planner {
   void AddExchange(const Statement& statement, bool is_write, std::vector<Touch>* touches) const;
 
   const ir::Function& function_;
+  const int sm_;
   const std::vector<const Op*> definitions_;
   Powers powers_;
   std::map<int32_t, const Op*> declarations_;  // by VarId: the kDeclareVar
@@ -87,6 +100,7 @@ class Planner {
 };
 
 Plan Planner::Make() {
+  plan_.copies = FindCopies(function_, sm_ >= kFirstWithCopies);
   CollectBlock(function_.body);
   ChooseLayouts();
   DealWholes();
@@ -94,7 +108,8 @@ Plan Planner::Make() {
   PlaceShared();
   Order order = OrderOf(function_, [this](const Op& op) { return TouchesOf(op); });
   plan_.waits = std::move(order.waits);
-  plan_.threads_meet = !plan_.waits.empty();
+  WaitForCopies();
+  plan_.threads_meet = !plan_.waits.empty() || !plan_.copies.pipelines.empty();
   for (const auto& [op, offset] : plan_.shared.offsets) {
     plan_.threads_meet |= ir::IsAtomic(op->opcode);
   }
@@ -138,14 +153,36 @@ void Planner::AddStatement(const Op& op) {
   statements_.push_back(&statement);
   statement.op = &op;
   if (ir::IsReduction(op.opcode)) statement.whole = &op;
-  if (op.opcode == Opcode::kStage) {
-    const Op& operand = *definitions_[op.operands[0]];
-    if (ir::IsWholeTile(operand.opcode)) statement.whole = &operand;
+  const Op& operand = *definitions_[op.operands[0]];
+  const bool is_product = op.opcode != Opcode::kStore && operand.opcode == Opcode::kDot;
+  if (is_product || (op.opcode == Opcode::kStage && ir::IsWholeTile(operand.opcode))) {
+    statement.whole = &operand;
   }
-  statement.type = statement.whole != nullptr ? definitions_[statement.whole->operands[0]]->type
-                                              : codegen::StoredType(function_, op);
+  statement.type = statement.whole != nullptr && !is_product
+                       ? definitions_[statement.whole->operands[0]]->type
+                       : codegen::StoredType(function_, op);
   Visited visited;
+  if (is_product) return AddProduct(operand, &statement, &visited);
   CollectOperands(statement.whole != nullptr ? *statement.whole : op, &statement, &visited);
+}
+
+// Whether some tile with the sides of `type` is reduced along its rows.
+bool Planner::HasReducedRows(const ir::Type& type) const {
+  const std::vector<int64_t> sides = ir::LongSides(type.shape);
+  return std::any_of(definitions_.begin(), definitions_.end(), [&](const Op* op) {
+    if (op == nullptr || !ir::IsReduction(op->opcode)) return false;
+    const std::vector<int64_t>& shape = definitions_[op->operands[0]]->type.shape;
+    return ir::LongSides(shape) == sides && op->axis + 1 == static_cast<int>(shape.size());
+  });
+}
+
+// What is multiplied is read by any thread.
+void Planner::AddProduct(const Op& dot, Statement* statement, Visited* visited) const {
+  const ir::Type& a = definitions_[dot.operands[0]]->type;
+  statement->held = {{definitions_[dot.operands[0]], true}, {definitions_[dot.operands[1]], true}};
+  statement->fragments = DealFragments(dot, a, statement->type, function_.threads, sm_,
+                                       HasReducedRows(statement->type));
+  if (dot.operands[2] != ir::kNoValue) Collect(dot.operands[2], statement, visited);
 }
 
 void Planner::CollectOperands(const Op& op, Statement* statement, Visited* visited) const {
@@ -178,6 +215,14 @@ bool Planner::Moves(const Op& op) const {
          ir::LongSides(definitions_[op.operands[0]]->type.shape) != ir::LongSides(op.type.shape);
 }
 
+// The layout of a product's sums, or of what else has its sides.
+std::optional<Layout> Planner::ProductLayout(const Statement& statement, int64_t widest) const {
+  if (!IsProduct(statement)) return std::nullopt;
+  if (statement.fragments.has_value()) return FragmentLayout(*statement.fragments);
+  const int64_t bytes = std::max<int64_t>(widest, ir::ByteSize(statement.type.dtype));
+  return SumLayout(statement.type, function_.threads, 16 / bytes, HasReducedRows(statement.type));
+}
+
 // Statements over tiles of the same long sides have the same layout, so that what one leaves with a
 // thread the next one finds there. Where one does, all are done by the layout, aligned or not: so
 // vectors are no wider than what is promised about the distance of rows.
@@ -187,6 +232,8 @@ void Planner::ChooseLayouts() {
     int64_t vector = 16;
     int cost = 0;
     bool is_kept = false;
+    std::optional<Layout> product;  // matrix instructions' goes before others
+    bool has_fragments = false;
   };
   std::map<std::vector<int64_t>, Needs> needs;
   for (const Statement* statement : statements_) {
@@ -203,8 +250,18 @@ void Planner::ChooseLayouts() {
     for (const Op* load : statement->loads) widen(*load);
     if (statement->op->opcode == Opcode::kStore) widen(*statement->op);
   }
+  for (const Statement* statement : statements_) {
+    Needs& need = needs[ir::LongSides(statement->type.shape)];
+    if (!IsProduct(*statement) || need.has_fragments) continue;
+    need.has_fragments = statement->fragments.has_value();
+    need.product = ProductLayout(*statement, need.widest_bytes);
+  }
   for (Statement* statement : statements_) {
     const Needs& need = needs[ir::LongSides(statement->type.shape)];
+    if (need.product.has_value()) {
+      statement->layout = *need.product;
+      continue;
+    }
     const int64_t widest = need.widest_bytes > 0 ? need.widest_bytes : 16;  // 16: no vectors
     statement->layout = LayoutOf(statement->type.shape, function_.threads, widest,
                                  need.cost >= kSpreadCost, need.is_kept ? need.vector : 16);
@@ -260,7 +317,8 @@ bool Planner::IsOwned(const Statement& statement, const HeldRead& held) const {
 
 void Planner::FindShared() {
   for (const Statement* statement : statements_) {
-    if (statement->whole != nullptr && statement->op->opcode == Opcode::kStage) {
+    if (statement->whole != nullptr && !IsProduct(*statement) &&
+        statement->op->opcode == Opcode::kStage) {
       shared_.insert(statement->op);
     }
     for (const HeldRead& held : statement->held) {
@@ -279,7 +337,7 @@ bool Planner::IsShared(const Op& held) const {
 void Planner::PlaceShared() {
   plan_.shared = codegen::PlaceHeldTiles(function_, [this](const Op& op) -> int64_t {
     if (ir::IsAtomic(op.opcode)) return SharedAligned(ir::ByteSize(op.type.dtype));
-    if (shared_.count(&op) == 0) return 0;
+    if (shared_.count(&op) == 0 || plan_.copies.AheadOf(op) != nullptr) return 0;
     const ir::Type& type = codegen::StoredType(function_, op);
     return SharedAligned(type.elements() * ir::ByteSize(type.dtype));
   });
@@ -292,7 +350,23 @@ void Planner::PlaceShared() {
     next += statement->exchange_bytes;
     most = std::max(most, next);
   }
+  plan_.rings = SharedAligned(plan_.shared.bytes + most);
   plan_.shared_bytes = plan_.shared.bytes + most;
+  if (plan_.copies.ring_bytes > 0) plan_.shared_bytes = plan_.rings + plan_.copies.ring_bytes;
+}
+
+// Before a product, the threads wait for what was copied for it and meet.
+void Planner::WaitForCopies() {
+  for (const Statement* statement : statements_) {
+    if (!IsProduct(*statement)) continue;
+    for (const HeldRead& held : statement->held) {
+      const auto copy = plan_.copies.copies.find(held.op);
+      if (copy == plan_.copies.copies.end() || copy->second.loop != nullptr) continue;
+      if (!copy->second.is_awaited) continue;
+      plan_.waits.insert(statement->op);
+      plan_.awaits_copies.insert(statement->op);
+    }
+  }
 }
 
 void Planner::ChooseUnroll(Statement* statement) const {
@@ -301,6 +375,8 @@ void Planner::ChooseUnroll(Statement* statement) const {
   const int64_t most = statement->cost <= 16 ? 4 : statement->cost <= 32 ? 2 : 1;
   statement->batch = std::clamp<int64_t>(elements / layout.vector, 1, most);
   statement->unroll = std::min(statement->batch, layout.turns());
+  if (layout.is_in_blocks()) statement->unroll = layout.turns();
+  if (IsProduct(*statement)) statement->keeps_layout = true;
   const bool is_reduction =
       statement->whole != nullptr && ir::IsReduction(statement->whole->opcode);
   bool is_with_threads =
@@ -330,6 +406,10 @@ Touches Planner::TouchesOf(const Op& op) const {
     return touches;
   }
   const Statement& statement = found->second;
+  if (const Copy* ahead = plan_.copies.AheadOf(op)) {
+    touches.meets = plan_.copies.pipelines.at(ahead->loop).stages.front() == &op;
+    return touches;
+  }
   for (const Op* load : statement.loads) AddTensor(statement, *load, &touches.before);
   for (const HeldRead& held : statement.held) {
     AddHeld(statement, *held.op, /*is_write=*/false, IsOwned(statement, held), &touches.before);
@@ -342,7 +422,7 @@ Touches Planner::TouchesOf(const Op& op) const {
   AddExchange(statement, /*is_write=*/true, &touches.before);
   AddExchange(statement, /*is_write=*/false, &touches.behind);
   if (op.type.is_scalar() && statement.whole == &op) return touches;
-  const bool is_owned = statement.whole == nullptr;
+  const bool is_owned = statement.whole == nullptr || IsProduct(statement);
   if (is_scan || !touches.meets) {
     AddHeld(statement, op, /*is_write=*/true, is_owned, &touches.before);
   }
@@ -364,7 +444,7 @@ void Planner::AddTensor(const Statement& statement, const Op& access,
 
 void Planner::AddHeld(const Statement& statement, const Op& held, bool is_write, bool is_owned,
                       std::vector<Touch>* touches) const {
-  if (!IsShared(held)) return;
+  if (!IsShared(held) || plan_.copies.AheadOf(held) != nullptr) return;
   const Op* place = held.opcode == Opcode::kStage ? &held : declarations_.at(held.index);
   const ir::Type& type = is_write ? codegen::StoredType(function_, held) : held.type;
   const int64_t first = plan_.shared.offsets.at(place);
@@ -408,10 +488,10 @@ int64_t SharedAligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-Plan PlanFor(const ir::Function& function) { return Planner(function).Make(); }
+Plan PlanFor(const ir::Function& function, int sm) { return Planner(function, sm).Make(); }
 
-ir::Function Ordered(ir::Function function) {
-  const Plan plan = PlanFor(function);
+ir::Function Ordered(ir::Function function, int sm) {
+  const Plan plan = PlanFor(function, sm);
   std::map<const Op*, const Statement*> by_whole;
   for (const auto& [op, statement] : plan.statements) {
     if (statement.whole != nullptr) by_whole[statement.whole] = &statement;

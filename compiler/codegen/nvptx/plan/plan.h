@@ -8,10 +8,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "compiler/codegen/kernel/held_memory.h"
+#include "compiler/codegen/nvptx/plan/contraction/copies.h"
+#include "compiler/codegen/nvptx/plan/contraction/product.h"
 #include "compiler/codegen/nvptx/plan/dealing.h"
 #include "compiler/codegen/nvptx/plan/layout.h"
 #include "compiler/ir/ir.h"
@@ -28,15 +31,17 @@ struct HeldRead {
 // reduction that gives a scalar.
 struct Statement {
   const ir::Op* op = nullptr;
-  // The transpose, scan or reduction that it does, of which it computes the operand; null: none.
+  // The transpose, scan or reduction that it does, of which it computes the operand, or the
+  // product; null: none.
   const ir::Op* whole = nullptr;
   std::vector<const ir::Op*> loads;  // kLoads of tiles that are done inside it
   std::vector<HeldRead> held;
-  int cost = 0;                // passes::Cost of all that it computes
-  ir::Type type;               // of the tile that it computes
-  Layout layout;               // of that tile
-  ReductionDealing reduction;  // of a reduction
-  ScanDealing scan;            // of a scan
+  int cost = 0;                              // passes::Cost of all that it computes
+  ir::Type type;                             // of the tile that it computes
+  Layout layout;                             // of that tile
+  ReductionDealing reduction;                // of a reduction
+  ScanDealing scan;                          // of a scan
+  std::optional<FragmentDealing> fragments;  // of a product by matrix instructions
   // Where in the block's shared memory threads exchange partials.
   int64_t exchange = 0;
   int64_t exchange_bytes = 0;
@@ -54,20 +59,28 @@ struct Plan {
   // What threads tell each other through shared memory: held tiles, by kStage and kDeclareVar, and
   // old values of atomics on one element. All other held tiles are with the threads that made them.
   codegen::HeldMemory shared;
-  bool threads_meet = false;  // anywhere
-  int64_t shared_bytes = 0;   // of the block: those tiles, and where partials are exchanged
+  Copies copies;
+  std::set<const ir::Op*> awaits_copies;  // statements before which threads wait for their copies
+  int64_t rings = 0;                      // where in shared memory the loops' buffers begin
+  bool threads_meet = false;              // anywhere
+  int64_t shared_bytes = 0;  // of the block: those tiles, where partials are exchanged, the rings
+
+  // What the kernel has by itself; where that would be more than it can be, all is given at launch.
+  static constexpr int64_t kMostStatic = 48 << 10;
+  int64_t static_shared_bytes() const { return shared_bytes <= kMostStatic ? shared_bytes : 0; }
+  int64_t dynamic_shared_bytes() const { return shared_bytes - static_shared_bytes(); }
 };
 
 // So many bytes of shared memory, up to where the next ones may begin.
 int64_t SharedAligned(int64_t bytes);
 
-// REQUIRES: the function passes ir::Verify and went through passes::Stage. It must outlive the
-// result.
-Plan PlanFor(const ir::Function& function);
+// For the chip `sm_<sm>`. REQUIRES: the function passes ir::Verify and went through passes::Stage.
+// It must outlive the result.
+Plan PlanFor(const ir::Function& function, int sm);
 
-// The function with the order of each reduction and scan as the code for PlanFor(function) has it.
+// The function with the order of each reduction and scan as the code for PlanFor has it.
 // REQUIRES: as PlanFor.
-ir::Function Ordered(ir::Function function);
+ir::Function Ordered(ir::Function function, int sm);
 
 }  // namespace phobos::compiler::nvptx
 

@@ -7,8 +7,6 @@ namespace {
 // Empty: the op can be done.
 std::string UnsupportedPart(const ir::Op& op) {
   switch (op.opcode) {
-    case ir::Opcode::kDot:
-      return op.axis == 0 ? "ph.dot" : "ph.dot_t";
     default:
       return "";
   }

@@ -145,6 +145,20 @@ llvm::Value* Access::IsInside(const Place& place) const {
   return inside;
 }
 
+llvm::Value* Access::StartsAtVector(unsigned lanes) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  return b.CreateIsNull(b.CreateAnd(axes_.back().first, env_.Int32(lanes - 1)));
+}
+
+llvm::Value* Access::InsideFrom(const Place& place, unsigned lanes) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  llvm::Value* left = b.CreateSub(axes_.back().end, place.indices.back());
+  llvm::Value* most = env_.Int32(lanes);
+  left = b.CreateSelect(b.CreateICmpSLT(left, most), left, most);
+  llvm::Value* inside = IsInside(place);
+  return inside == nullptr ? left : b.CreateSelect(inside, left, env_.Int32(0));
+}
+
 bool Access::Implies(const Access& other) const {
   const std::vector<const ir::Op*>& definitions = env_.definitions;
   if (param_.dims.size() != other.param_.dims.size() || op_.type.shape != other.op_.type.shape) {

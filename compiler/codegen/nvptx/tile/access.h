@@ -42,6 +42,16 @@ class Access {
   // Whether `other`, of a tile of the same shape, is inside at every place where this one is.
   bool Implies(const Access& other) const;
 
+  // Of an access without gathers: the address of a place, which may be none where it is not inside.
+  llvm::Value* AddressAt(const Place& place) const { return AddressOf(place, {}, 0); }
+  // i1: elements of vectors of so many lanes along the last side, of those that are aligned, are
+  // all before the tensor's first or none is. REQUIRES: PrepareRanges; the last subscript is a
+  // slice.
+  llvm::Value* StartsAtVector(unsigned lanes) const;
+  // i32: the elements that are inside from a place on along the last side, `lanes` at most, where
+  // the first is inside or none is. REQUIRES: as StartsAtVector.
+  llvm::Value* InsideFrom(const Place& place, unsigned lanes) const;
+
   // The sides that gathered positions stand for: [first, first + count).
   int gather_side() const { return gather_side_; }
   int gather_side_count() const { return gather_side_count_; }

@@ -27,6 +27,10 @@ HeldTile::HeldTile(Environment& environment, const ir::Op& op)
       start_(StartOf(environment, op)),
       is_shared_(start_->getType()->getPointerAddressSpace() == kSharedSpace) {
   if (!is_shared_ || op.opcode != ir::Opcode::kStage) return;
+  if (env_.plan.copies.operands.count(&op) > 0) {
+    swizzle_ = SwizzleOf(type_);
+    return;
+  }
   const ir::Op* whole = env_.plan.statements.at(&op).whole;
   if (whole == nullptr || whole->opcode != ir::Opcode::kTranspose) return;
   const int64_t row_bytes = type_.shape.back() * ir::ByteSize(type_.dtype);
@@ -51,7 +55,7 @@ llvm::Value* HeldTile::NumberOf(const Place& place, unsigned lane) const {
   llvm::IRBuilder<>& b = env_.builder;
   llvm::Value* number = place.held;
   if (is_shared_) {
-    if (granules_ > 1) return Rotated(place, lane);
+    if (granules_ > 1 || swizzle_.has_value()) return Moved(place, lane);
     number = env_.Int32(0);
     for (size_t side = 0; side < type_.shape.size(); ++side) {
       llvm::Value* index = place.indices[side];
@@ -66,11 +70,9 @@ llvm::Value* HeldTile::NumberOf(const Place& place, unsigned lane) const {
   return b.CreateAdd(number, env_.Int32(lane), "", true, true);
 }
 
-// Row r begins at its granule r / (elements of a granule), and goes on from the row's end at its
-// beginning.
-llvm::Value* HeldTile::Rotated(const Place& place, unsigned lane) const {
+// The number of an element whose row is rotated or swizzled.
+llvm::Value* HeldTile::Moved(const Place& place, unsigned lane) const {
   llvm::IRBuilder<>& b = env_.builder;
-  const int64_t granule = kGranuleBytes / ir::ByteSize(type_.dtype);
   llvm::Value* row = env_.Int32(0);
   llvm::Value* column = nullptr;
   for (size_t side = 0; side < type_.shape.size(); ++side) {
@@ -83,11 +85,27 @@ llvm::Value* HeldTile::Rotated(const Place& place, unsigned lane) const {
     row = b.CreateMul(row, env_.Int32(type_.shape[side]), "", true, true);
     row = b.CreateAdd(row, index, "", true, true);
   }
-  llvm::Value* first = b.CreateMul(b.CreateUDiv(row, env_.Int32(granule)), env_.Int32(granule));
-  llvm::Value* rotated =
-      b.CreateURem(b.CreateAdd(column, first, "", true, true), env_.Int32(granules_ * granule));
-  return b.CreateAdd(b.CreateMul(row, env_.Int32(type_.shape.back()), "", true, true), rotated, "",
+  llvm::Value* moved = swizzle_.has_value() ? Swizzled(row, column) : Rotated(row, column);
+  return b.CreateAdd(b.CreateMul(row, env_.Int32(type_.shape.back()), "", true, true), moved, "",
                      true, true);
+}
+
+// Row r begins at its granule r / (elements of a granule), and goes on from the row's end at its
+// beginning.
+llvm::Value* HeldTile::Rotated(llvm::Value* row, llvm::Value* column) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  const int64_t granule = kGranuleBytes / ir::ByteSize(type_.dtype);
+  llvm::Value* first = b.CreateMul(b.CreateUDiv(row, env_.Int32(granule)), env_.Int32(granule));
+  return b.CreateURem(b.CreateAdd(column, first, "", true, true), env_.Int32(granules_ * granule));
+}
+
+llvm::Value* HeldTile::Swizzled(llvm::Value* row, llvm::Value* column) const {
+  if (swizzle_->width == 1) return column;
+  llvm::IRBuilder<>& b = env_.builder;
+  const int64_t granule = kGranuleBytes / ir::ByteSize(type_.dtype);
+  llvm::Value* turned =
+      b.CreateAnd(b.CreateUDiv(row, env_.Int32(swizzle_->rows)), env_.Int32(swizzle_->width - 1));
+  return b.CreateXor(column, b.CreateMul(turned, env_.Int32(granule), "", true, true));
 }
 
 unsigned HeldTile::ChunkAt(const Place& place) const {

@@ -3,12 +3,14 @@
 // Loads and stores of a tile that the block holds from one statement to another: with the threads,
 // each what it made, or in shared memory, whole. There a transpose's rows are rotated against each
 // other, so that neither its columns, which are written, nor its rows, which are read, meet in the
-// same banks. One thread.
+// same banks; those of what is multiplied are swizzled (plan/contraction/product.h). One thread.
 #ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_HELD_H_
 #define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_HELD_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "compiler/codegen/nvptx/plan/contraction/product.h"
 #include "compiler/codegen/nvptx/tile/environment.h"
 #include "compiler/ir/ir.h"
 
@@ -23,15 +25,20 @@ class HeldTile {
   Fragment Load(const Place& place) const;
   void Store(const Place& place, const Fragment& value) const;
 
+  // Shared memory: where the element is.
+  llvm::Value* AddressAt(const Place& place) const { return AddressOf(NumberOf(place, 0)); }
+
   // Shared memory: an element by its number in row-major order (i32).
-  // REQUIRES: the tile is no transpose.
+  // REQUIRES: the tile is no transpose and is not multiplied.
   llvm::Value* LoadAt(llvm::Value* number) const;
   void StoreAt(llvm::Value* number, llvm::Value* value) const;
 
  private:
   llvm::Value* AddressOf(llvm::Value* number) const;
   llvm::Value* NumberOf(const Place& place, unsigned lane) const;
-  llvm::Value* Rotated(const Place& place, unsigned lane) const;
+  llvm::Value* Moved(const Place& place, unsigned lane) const;
+  llvm::Value* Rotated(llvm::Value* row, llvm::Value* column) const;
+  llvm::Value* Swizzled(llvm::Value* row, llvm::Value* column) const;
   // Elements at a time at a place.
   unsigned ChunkAt(const Place& place) const;
   llvm::Value* FromMemory(llvm::Value* value) const;
@@ -43,6 +50,7 @@ class HeldTile {
   llvm::Value* const start_;
   const bool is_shared_;
   int64_t granules_ = 1;  // of a row that is rotated
+  std::optional<Swizzle> swizzle_;
 };
 
 }  // namespace phobos::compiler::nvptx

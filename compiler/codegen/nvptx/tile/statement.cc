@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "compiler/codegen/nvptx/tile/evaluator.h"
 #include "compiler/codegen/nvptx/tile/held.h"
@@ -14,6 +15,8 @@ namespace {
 // Copies of a turn in the code where elements are done one by one, of statements up to this price.
 constexpr int kCheap = 8;
 constexpr int64_t kSingleUnroll = 4;
+// Turns in registers that have code of their own where a part may lie outside.
+constexpr int64_t kMostClippedTurns = 8;
 
 // One statement, while it is emitted.
 class StatementEmitter {
@@ -24,6 +27,7 @@ class StatementEmitter {
  private:
   void EmitTurns(const Layout& layout, int64_t unroll, bool is_inside);
   void EmitClipped();
+  void EmitClippedFromMemory();
   void StoreAt(const Place& place, const Fragment& value);
   void StepAt(const Place& place, const Fragment& value);
   Place Permuted(const Place& place) const;
@@ -59,12 +63,43 @@ void StatementEmitter::EmitClipped() {
   evaluator_.PrepareRanges();
   if (statement_.keeps_layout) {
     const bool in_registers = statement_.unroll == statement_.layout.turns();
+    if (statement_.layout.is_in_blocks() && in_registers && statement_.unroll > kMostClippedTurns &&
+        !held_.has_value()) {
+      return EmitClippedFromMemory();
+    }
     return EmitTurns(statement_.layout, in_registers ? statement_.unroll : 1, /*is_inside=*/false);
   }
-  Layout single = statement_.layout;
-  single.vector = 1;
+  const Layout single{.elements = statement_.layout.elements, .threads = statement_.layout.threads};
   const int64_t unroll = statement_.cost <= kCheap ? kSingleUnroll : 1;
   EmitTurns(single, std::min(unroll, single.turns()), /*is_inside=*/false);
+}
+
+// A product's tile: a loop over the turns, for which what the thread holds in registers is copied
+// to its memory. That is much less code, for what blocks at a tensor's edge do once.
+void StatementEmitter::EmitClippedFromMemory() {
+  llvm::IRBuilder<>& b = env_.builder;
+  const std::vector<llvm::Value*> held_tiles = env_.held_tiles;
+  const std::vector<llvm::Value*> variables = env_.variables;
+  for (const HeldRead& read : statement_.held) {
+    const bool is_stage = read.op->opcode == ir::Opcode::kStage;
+    llvm::Value*& start =
+        is_stage ? env_.held_tiles[read.op->result] : env_.variables[read.op->index];
+    auto* registers = llvm::dyn_cast<llvm::AllocaInst>(start);
+    const bool is_copied =
+        start != (is_stage ? held_tiles[read.op->result] : variables[read.op->index]);
+    if (registers == nullptr || is_copied) continue;
+    auto* type = llvm::cast<llvm::ArrayType>(registers->getAllocatedType());
+    llvm::AllocaInst* memory = env_.Slot(type);
+    for (uint64_t i = 0; i < type->getNumElements(); ++i) {
+      llvm::Value* element =
+          b.CreateLoad(type->getElementType(), b.CreateConstGEP2_64(type, registers, 0, i));
+      b.CreateStore(element, b.CreateConstGEP2_64(type, memory, 0, i));
+    }
+    start = memory;
+  }
+  EmitTurns(statement_.layout, 1, /*is_inside=*/false);
+  env_.held_tiles = held_tiles;
+  env_.variables = variables;
 }
 
 void StatementEmitter::EmitTurns(const Layout& layout, int64_t unroll, bool is_inside) {

@@ -124,10 +124,34 @@ Place Turns::PlaceAt(llvm::Value* turn) const {
   return place;
 }
 
+// In blocks: what the digits of the thread and of the turn say about the row and the column.
+void Turns::SetBlockIndices(llvm::Value* turn, Place* place) const {
+  int row_side = 0;
+  for (int side = 0; side < lane_side_; ++side) {
+    if (statement_.type.shape[static_cast<size_t>(side)] > 1) row_side = side;
+  }
+  place->indices.assign(statement_.type.shape.size(), env_.Int32(0));
+  auto add = [&](llvm::Value* number, const std::vector<Digit>& digits) {
+    for (size_t i = 0; i < digits.size(); ++i) {
+      const Digit& digit = digits[i];
+      llvm::Value* value = number;
+      if (i + 1 < digits.size()) value = b_.CreateURem(number, env_.Int32(digit.count));
+      number = b_.CreateUDiv(number, env_.Int32(digit.count));
+      value = b_.CreateMul(value, env_.Int32(digit.stride), "", true, true);
+      llvm::Value*& index =
+          place->indices[static_cast<size_t>(digit.is_row ? row_side : lane_side_)];
+      index = b_.CreateAdd(index, value, "", true, true);
+    }
+  };
+  add(env_.thread, layout_.thread_digits);
+  add(turn, layout_.turn_digits);
+}
+
 // The digits of (turn * threads + thread) * vector in base of the sides. Where a turn is a whole
 // part of a side, those of the turn and of the thread do not meet, and the thread's are the same in
 // each turn.
 void Turns::SetIndices(llvm::Value* turn, Place* place) const {
+  if (layout_.is_in_blocks()) return SetBlockIndices(turn, place);
   const std::vector<int64_t>& shape = statement_.type.shape;
   llvm::Value* mine = b_.CreateNUWMul(env_.thread, env_.Int32(layout_.vector));
   llvm::Value* before = b_.CreateMul(turn, env_.Int32(layout_.turn()), "", true, true);

@@ -50,6 +50,8 @@ class Turns {
 
   // This thread's, in a turn (i32).
   Place PlaceAt(llvm::Value* turn) const;
+  // One element of a place's vector.
+  Place ElementOf(const Place& vector, int64_t lane) const;
 
  private:
   void EmitBatch(const TurnRange& range, llvm::Value* first, int64_t count, bool is_inside,
@@ -57,7 +59,7 @@ class Turns {
   void EmitElements(const std::vector<Place>& vectors, llvm::Value* exists,
                     const TurnWork& work) const;
   void SetIndices(llvm::Value* turn, Place* place) const;
-  Place ElementOf(const Place& vector, int64_t lane) const;
+  void SetBlockIndices(llvm::Value* turn, Place* place) const;
 
   Environment& env_;
   llvm::IRBuilder<>& b_;

@@ -250,11 +250,18 @@ TEST(LimitsTest, SharedMemoryIsCountedAndBounded) {
   ASSERT_TRUE(fits.ok()) << fits.status();
   EXPECT_EQ(fits->shared_memory_bytes, 48000);
   EXPECT_EQ(Count(fits->ptx, "bar.sync"), 1) << fits->ptx;
-  const auto does_not = Compile(HeldRow(6145), Sm90());
+  EXPECT_EQ(fits->dynamic_shared_memory_bytes, 0);
+  // More than a kernel can have by itself is given at the launch.
+  const auto given = Compile(HeldRow(6145), Sm90());
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ(given->shared_memory_bytes, 49168);
+  EXPECT_EQ(given->dynamic_shared_memory_bytes, 49168);
+  EXPECT_EQ(Count(given->ptx, ".extern .shared"), 1) << given->ptx;
+  const auto does_not = Compile(HeldRow(29057), Sm90());
   EXPECT_EQ(does_not.status().code(), absl::StatusCode::kResourceExhausted);
   const std::string message(does_not.status().message());
-  EXPECT_NE(message.find("49168 bytes"), std::string::npos) << message;
-  EXPECT_NE(message.find("49152 on sm_90"), std::string::npos) << message;
+  EXPECT_NE(message.find("232464 bytes"), std::string::npos) << message;
+  EXPECT_NE(message.find("232448 on sm_90"), std::string::npos) << message;
 }
 
 TEST(LimitsTest, MinBlocksMustFitTheMultiprocessor) {

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ours of the same products. Sides are promised to be multiples of 16 bytes, as they are in what is compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import phobos.lang as ph
+
+
+def tiles(meta):
+    return (-(-meta["M"] // meta["BM"]), -(-meta["N"] // meta["BN"]))
+
+
+def queries(meta):
+    return (-(-meta["N"] // meta["BM"]), meta["Z"])
+
+
+def product_of(a, b, c):
+    return {"c": (a.astype(np.float32) @ b.astype(np.float32)).astype(c.dtype)}
+
+
+def attention_of(q, k, v, out, scale):
+    s = q.astype(np.float32) @ k.astype(np.float32).transpose(0, 2, 1) * scale
+    e = np.exp(s - s.max(2, keepdims=True))
+    return {"out": (e / e.sum(2, keepdims=True) @ v.astype(np.float32)).astype(out.dtype)}
+
+
+@ph.kernel(key=("M", "N", "K"), reference=product_of, rtol=1e-2, atol=1e-1)
+@ph.autotune(BM=[128, 64], BN=[64, 128, 256], BK=[32, 64], STAGES=[4, 3], THREADS=[128, 256])
+@ph.launch("THREADS")
+@ph.constraint("BM * BN <= 128 * THREADS")
+@ph.aligned(a=16, b=16, c=16, M=8, N=8, K=8)
+def gemm(a: ph.tensor[ph.f16][M, K], b: ph.tensor[ph.f16][K, N], c: ph.tensor[ph.f16][M, N]):
+    i: ph.let = ph.ctx.block.x * BM
+    j: ph.let = ph.ctx.block.y * BN
+    acc: ph.tile[ph.f32][BM, BN] = 0.0
+    for k in ph.range(0, K, BK, stages=STAGES):
+        acc += ph.dot(a[i:+BM, k:+BK], b[k:+BK, j:+BN])
+    c[i:+BM, j:+BN] = acc
+
+
+@ph.kernel(key=("M", "N", "K"), reference=product_of, rtol=1e-4, atol=1e-2)
+@ph.autotune(BM=[128, 64], BN=[128, 64], BK=[8, 32], STAGES=[3, 2], THREADS=[128, 256])
+@ph.launch("THREADS")
+@ph.constraint("BM * BN <= 64 * THREADS")
+@ph.aligned(a=16, b=16, c=16, M=4, N=4, K=4)
+def gemm_of_f32(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f32][M, N]):
+    i: ph.let = ph.ctx.block.x * BM
+    j: ph.let = ph.ctx.block.y * BN
+    acc: ph.tile[ph.f32][BM, BN] = 0.0
+    for k in ph.range(0, K, BK, stages=STAGES):
+        acc += ph.dot(a[i:+BM, k:+BK], b[k:+BK, j:+BN])
+    c[i:+BM, j:+BN] = acc
+
+
+@ph.kernel(key=("Z", "N"), reference=attention_of, rtol=1e-2, atol=1e-2)
+@ph.autotune(BM=[64, 128], BN=[64, 32, 16], STAGES=[2, 3, 1], THREADS=[128, 256])
+@ph.launch("THREADS")
+@ph.constraint("BM == THREADS // 2")
+@ph.fast_math
+@ph.aligned(q=16, k=16, v=16, out=16)
+def attention_of_64(q: ph.tensor[ph.f16][Z, N, 64], k: ph.tensor[ph.f16][Z, N, 64], v: ph.tensor[ph.f16][Z, N, 64],
+                    out: ph.tensor[ph.f16][Z, N, 64], scale: ph.f32):
+    i: ph.let = ph.ctx.block.x * BM
+    z: ph.let = ph.ctx.block.y
+    query: ph.let = q[z, i:+BM, :]
+    acc: ph.tile[ph.f32][BM, 64] = 0.0
+    most: ph.tile[ph.f32][BM, 1] = -ph.inf
+    total: ph.tile[ph.f32][BM, 1] = 0.0
+    for j in ph.range(0, N, BN, stages=STAGES):
+        score: ph.let = ph.dot_t(query, k[z, j:+BN, :]) * (scale * 1.44269504)
+        s: ph.let = ph.where(j + ph.iota(BN)[None, :] < N, score, -ph.inf)
+        larger: ph.let = ph.maximum(most, ph.rowmax(s))
+        p: ph.let = ph.exp2(s - larger)
+        kept: ph.let = ph.exp2(most - larger)
+        total = total * kept + ph.rowsum(p)
+        acc = acc * kept + ph.dot(ph.cast(p, ph.f16), v[z, j:+BN, :])
+        most = larger
+    out[z, i:+BM, :] = acc / total
