@@ -100,7 +100,10 @@ class Collector {
     const int64_t step = std::get<int64_t>(symbols_.OpOf(op.operands[2])->constant);
     int budget = kMaxParts;
     StayBelow(symbols_.LoopIndex(op.index), op.operands[1], step, &budget);
+    const int32_t strided = symbols_.StridedAtom(op.index);
+    if (strided >= 0) strided_.push_back(strided);
     Visit(op.regions[0]);
+    if (strided >= 0) strided_.pop_back();
     guards_.resize(outer);
   }
 
@@ -192,6 +195,7 @@ class Collector {
     const ir::ValueId mask = ir::MaskOf(op);
     if (mask != ir::kNoValue) Hold(mask, true, &guards_);
     access.guards = guards_;
+    access.strided = strided_;
     guards_.resize(outer);
     accesses_.push_back(std::move(access));
   }
@@ -199,6 +203,7 @@ class Collector {
   const ir::Function& function_;
   Symbols& symbols_;
   std::vector<Fact> guards_;
+  std::vector<int32_t> strided_;
   std::vector<Access> accesses_;
 };
 

@@ -20,6 +20,8 @@ struct Access {
   std::vector<ir::Linear> positions;
   std::vector<int64_t> lengths;
   std::vector<Fact> guards;
+  // The kStrided atoms of the loops around it.
+  std::vector<int32_t> strided;
 
   bool is_write() const { return ir::WritesTensor(op->opcode); }
   int32_t param() const { return op->index; }

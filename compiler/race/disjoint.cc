@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/race/disjoint.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -241,12 +242,13 @@ class Pair {
     return false;
   }
 
-  // Blocks of different numbers never come to the same one by strides of the grid.
+  // Blocks of different numbers never come to the same one by strides of the grid. Counts where
+  // both accesses are in the loop: elsewhere the atom says nothing of a block.
   bool StridesNeverDiffer(const Atom& block) {
     if (block.kind != Atom::Kind::kBlock) return false;
-    for (size_t i = 0; i < symbols_.atoms().size(); ++i) {
-      const Atom& atom = symbols_.atoms()[i];
-      if (atom.kind != Atom::Kind::kStrided || atom.axis != block.axis) continue;
+    for (int32_t i : first_.strided) {
+      if (symbols_.atoms()[i].axis != block.axis) continue;
+      if (std::count(second_.strided.begin(), second_.strided.end(), i) == 0) continue;
       if (CannotBe(variables_[i].difference, Interval::AtLeast(1), nullptr) &&
           CannotBe(variables_[i].difference, Interval::AtMost(-1), nullptr)) {
         return true;

@@ -77,8 +77,9 @@ class Symbols {
   // The op that made the value, or null before it was defined.
   const ir::Op* OpOf(ir::ValueId value) const { return ops_[value]; }
 
-  // The index of a loop that was defined.
+  // The index of a loop that was defined; its kStrided atom, or -1.
   const ir::Linear& LoopIndex(int32_t loop) const { return loop_index_[loop]; }
+  int32_t StridedAtom(int32_t loop) const { return strided_[loop]; }
   Interval RangeOf(const ir::Linear& form) const;
   // Whether an atom of the form has a sum.
   bool Wraps(const ir::Linear& form) const;

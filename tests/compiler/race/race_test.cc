@@ -310,6 +310,11 @@ TEST(Race, StridesOfTheGrid) {
        Two("for t in ph.range(ph.ctx.block.x, M, ph.ctx.grid.x):\n"
            "    out[t, ph.ctx.block.y * BLOCK:+BLOCK] = 1.0"),
        kFree},
+      {"one tile at most",
+       Bare("for t in ph.range(ph.ctx.block.x, 1, ph.ctx.grid.x):\n    out[0] = 1.0"), kFree},
+      {"a store behind one tile at most",
+       Bare("for t in ph.range(ph.ctx.block.x, 1, ph.ctx.grid.x):\n    x[0] = 1.0\nout[0] = 1.0"),
+       kRace},
   });
 }
 
