@@ -5,7 +5,8 @@
     python3 bench/gpu/make_bundle.py OUT_DIR
 
 Build first: bazel build -c opt //daemon/main:phobosd //compiler/main:phobos-compile //client/cli:phobosctl
-//client/c:libphobos.so //tests/gpu/card:card_test //bench/gpu:launch_on_card. The programs
+//client/c:libphobos.so //tests/gpu/card:card_test //bench/gpu:launch_on_card
+//tests/compiler/codegen/nvptx:random_bundle. The programs
 are stripped and need nothing but glibc. The folder has the checkout's own places, so that scripts find each other as they do
 here. On the machine:
 
@@ -34,7 +35,8 @@ BUILT = {
 }
 PACKED = "bin/phobos-compile"  # which is most of it; run.py unpacks it
 SCRIPTS = ("bench/private_daemon.py", "bench/gpu/report.py", "bench/gpu/run.py", "bench/gpu/sections", "bench/gpu/peers", "client/python/phobos",
-           "tests/gpu/clients/clients_on_card.py", "examples")
+           "tests/gpu/clients/clients_on_card.py", "tests/compiler/kernels", "examples")
+RANDOM_KERNELS = 500
 
 
 def place(source, target):
@@ -51,8 +53,22 @@ def pack(path):
     os.unlink(path)
 
 
+def pack_random_kernels(program, path):
+    subprocess.run([program, path, "0", str(RANDOM_KERNELS)], check=True)
+    with open(path, "rb") as source, lzma.open(path + ".xz", "wb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    os.unlink(path)
+
+
 def size_of(folder):
     return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names)
+
+
+def built_program(name):
+    path = os.path.join(ROOT, "bazel-bin", name)
+    if not os.path.exists(path):
+        raise SystemExit(f"{path} is not built; {__doc__.split('Build first: ')[1].split('. The')[0]}")
+    return path
 
 
 def make(out):
@@ -61,9 +77,7 @@ def make(out):
             raise SystemExit(f"{out} is there and is no bundle; name another folder, or remove it")
         shutil.rmtree(out)
     for built, name in BUILT.items():
-        source, target = os.path.join(ROOT, "bazel-bin", built), os.path.join(out, "dist", name)
-        if not os.path.exists(source):
-            raise SystemExit(f"{source} is not built; {__doc__.split('Build first: ')[1].split('. The')[0]}")
+        source, target = built_program(built), os.path.join(out, "dist", name)
         place(source, target)
         os.chmod(target, 0o755)
         flags = ["--strip-unneeded"] if name.endswith(".so") else []
@@ -72,6 +86,8 @@ def make(out):
     for script in SCRIPTS:
         place(os.path.join(ROOT, script), os.path.join(out, script))
     ptx_bundle.make(os.path.join(ROOT, "bazel-bin/compiler/main/phobos-compile"), os.path.join(out, "tests/gpu/ptx"))
+    random_bundle = built_program("tests/compiler/codegen/nvptx/random_bundle")
+    pack_random_kernels(random_bundle, os.path.join(out, "tests/gpu/ptx/random"))
 
 
 def main():

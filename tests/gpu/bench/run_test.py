@@ -51,9 +51,8 @@ class Run(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def sections(self, *arguments):
-        """{section: {"outcome", "rows", ...}} of a run, and what it printed."""
-        environment = {
+    def environment(self):
+        return {
             **os.environ, "HOME": self.folder, "TMPDIR": self.folder, "PHOBOS_DIST": self.path("dist"),
             "PHOBOS_CUDA_LIBRARY": found("FAKE_CUDA"), "PHOBOS_NVML_LIBRARY": found("FAKE_NVML"),
             "PHOBOS_FAKE_CUDA_SCRIPT": self.path("script"), "PHOBOS_FAKE_COMPILER": found("PHOBOS_COMPILER"),
@@ -61,12 +60,23 @@ class Run(unittest.TestCase):
             "PHOBOS_DAEMON": found("PHOBOS_DAEMON"), "PHOBOS_LIBRARY": found("PHOBOS_LIBRARY"),
             "PHOBOS_GPU_BENCH_QUICK": "1",
         }
-        done = subprocess.run([sys.executable, RUN, "--out", self.path("out"), *arguments], env=environment,
+
+    def sections(self, *arguments):
+        """{section: {"outcome", "rows", ...}} of a run, and what it printed."""
+        done = subprocess.run([sys.executable, RUN, "--out", self.path("out"), *arguments], env=self.environment(),
                               capture_output=True, text=True, timeout=250)
         with open(self.path("out/gpu.json")) as file:
             sections = json.load(file)["sections"]
         with open(self.path("out/gpu.log")) as file:
             return sections, done.stdout + done.stderr + file.read()
+
+    def test_kernels_of_the_language_have_a_row_each(self):
+        command = [sys.executable, os.path.join(SECTIONS, "language.py"), "elementwise_test.py"]
+        done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=100)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        rows = run.rows_of(self.folder, done.stdout)
+        self.assertEqual({"vector add": "14 launches, 0 differ", "saxpy with scalars": "28 launches, 0 differ",
+                          "gelu and relu": "42 launches, 0 differ"}, {row["name"]: row["note"] for row in rows})
 
     def test_sections_run_through(self):
         names = ("correct", "faults", "small", "tune", "launch", "regret")

@@ -39,7 +39,7 @@ def make(compiler, folder, chip="sm_90", names=None):
         os.unlink(source)
     with open(os.path.join(folder, "tiles.json"), "w", encoding="utf-8") as file:
         json.dump(tiles, file)
-    for name in ("run_bundle.py", "cuda.py"):
+    for name in ("run_bundle.py", "run_random.py", "cuda.py"):
         shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), folder)
 
 
