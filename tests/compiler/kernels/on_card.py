@@ -28,6 +28,7 @@ class Card:
         with open(path, "rb") as file:
             self._function = driver().load(file.read() + b"\0", artifact["entry"])
         self._threads = int(artifact["threads"])
+        self._shared_bytes = int(artifact.get("dynamic_shared_memory_bytes", 0))
 
     def place(self, memory):
         """The address of a copy that kernels can reach."""
@@ -41,7 +42,7 @@ class Card:
             return
         launches += 1
         slots = (ctypes.c_uint64 * len(words))(*(int(word) for word in words))
-        driver().launch(self._function, tuple(int(side) for side in sides), self._threads, slots)
+        driver().launch(self._function, tuple(int(side) for side in sides), self._threads, slots, self._shared_bytes)
         driver().synchronize()
 
     def fetch(self, memory, address):

@@ -71,11 +71,13 @@ class Driver:
     def download(self, array, address):
         self.copy(array.ctypes.data, address, array.nbytes)
 
-    def launch(self, function, grid, threads, slots):
-        """`slots`: a ctypes array of uint64, one a parameter."""
+    def launch(self, function, grid, threads, slots, shared_bytes=0):
+        """`slots`: a ctypes array of uint64, one a parameter; `shared_bytes`: of a block, on top of what the PTX declares."""
+        if shared_bytes:
+            self("cuFuncSetAttribute", function, 8, shared_bytes)  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         count = ctypes.c_size_t(ctypes.sizeof(slots))
         extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(slots), 2, ctypes.addressof(count), 0)  # buffer, its size, end
-        self("cuLaunchKernel", function, *grid, threads, 1, 1, 0, None, None, extra)
+        self("cuLaunchKernel", function, *grid, threads, 1, 1, shared_bytes, None, None, extra)
 
     def synchronize(self):
         self("cuStreamSynchronize", None)

@@ -106,6 +106,7 @@ class Kernel:
         self.entry = getattr(library, host["artifact"]["entry"])
         self.scratch = np.zeros(int(host["artifact"].get("scratch_bytes", 0)) + 64, dtype=np.uint8)
         self.threads = int(gpu["artifact"]["threads"])
+        self.shared_bytes = int(gpu["artifact"].get("dynamic_shared_memory_bytes", 0))
         with open(artifact_path("gpu", name, gpu), "rb") as file:
             self.function = driver.load(file.read() + b"\0", gpu["artifact"]["entry"])
 
@@ -144,7 +145,8 @@ class Kernel:
             slots.append(address + before)
             places.append((address, before, whole))
         slots.append(size)
-        self.driver.launch(self.function, (blocks, 1, 1), self.threads, (ctypes.c_uint64 * len(slots))(*slots))
+        words = (ctypes.c_uint64 * len(slots))(*slots)
+        self.driver.launch(self.function, (blocks, 1, 1), self.threads, words, self.shared_bytes)
         self.driver.synchronize()
         arrays = []
         for (_, value), place in zip(arguments, places):

@@ -52,7 +52,8 @@ def run(driver, head, ptx, befores):
         places.append((address, whole, value))
     slots += head["extents"]
     if np.prod(head["grid"]):
-        driver.launch(function, tuple(head["grid"]), head["threads"], (ctypes.c_uint64 * len(slots))(*slots))
+        words = (ctypes.c_uint64 * len(slots))(*slots)
+        driver.launch(function, tuple(head["grid"]), head["threads"], words, head["dynamic_shared_memory_bytes"])
         driver.synchronize()
     results = []
     for address, whole, value in places:

@@ -66,8 +66,9 @@ absl::StatusOr<std::string> RecordOf(uint64_t seed, const nvptx::Chip& chip) {
   kernel.launch.grid = {1, 1, 1};
   ASSIGN_OR_RETURN(const nvptx::Artifact artifact, nvptx::Compile(function, chip));
   ASSIGN_OR_RETURN(ir::Function staged, passes::Run(function, passes::PassesForThreads()));
-  ASSIGN_OR_RETURN(const std::vector<interpreter::Argument> after,
-                   interpreter::Interpret(nvptx::Ordered(std::move(staged)), kernel.launch));
+  ASSIGN_OR_RETURN(
+      const std::vector<interpreter::Argument> after,
+      interpreter::Interpret(nvptx::Ordered(std::move(staged), chip.number), kernel.launch));
   ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
                    interpreter::ExtentsOf(function, kernel.launch));
   std::vector<std::string> parameters;
@@ -80,9 +81,10 @@ absl::StatusOr<std::string> RecordOf(uint64_t seed, const nvptx::Chip& chip) {
   }
   return absl::StrCat(
       "{\"seed\":", seed, ",\"entry\":\"", artifact.entry, "\",\"threads\":", artifact.threads,
-      ",\"grid\":[", absl::StrJoin(kernel.launch.grid, ","), "],\"extents\":[",
-      absl::StrJoin(extents, ","), "],\"ptx_bytes\":", artifact.ptx.size(), ",\"parameters\":[",
-      absl::StrJoin(parameters, ","), "]}\n", artifact.ptx, tensors);
+      ",\"dynamic_shared_memory_bytes\":", artifact.dynamic_shared_memory_bytes, ",\"grid\":[",
+      absl::StrJoin(kernel.launch.grid, ","), "],\"extents\":[", absl::StrJoin(extents, ","),
+      "],\"ptx_bytes\":", artifact.ptx.size(), ",\"parameters\":[", absl::StrJoin(parameters, ","),
+      "]}\n", artifact.ptx, tensors);
 }
 
 absl::Status Write(const char* path, uint64_t seed, int64_t count) {
