@@ -46,7 +46,7 @@ SECTIONS = {
     "correct": ([sys.executable, os.path.join(SECTION, "correct.py")], 240),
     "clients": ([sys.executable, os.path.join(ROOT, "tests/gpu/clients/clients_on_card.py"), "--dist", DIST], 300),
     "ptx": ([sys.executable, os.path.join(ROOT, "tests/gpu/ptx/run_bundle.py"), "--time"], 150),
-    "language": ([sys.executable, os.path.join(SECTION, "language.py")], 120),
+    "language": ([sys.executable, os.path.join(ROOT, "tests/compiler/kernels/run_on_card.py")], 120),
     "random": ([sys.executable, os.path.join(ROOT, "tests/gpu/ptx/run_random.py")], 90),
 }
 

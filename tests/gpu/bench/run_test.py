@@ -71,7 +71,7 @@ class Run(unittest.TestCase):
             return sections, done.stdout + done.stderr + file.read()
 
     def test_kernels_of_the_language_have_a_row_each(self):
-        command = [sys.executable, os.path.join(SECTIONS, "language.py"), "elementwise_test.py"]
+        command = [sys.executable, os.path.abspath("tests/compiler/kernels/run_on_card.py"), "elementwise_test.py"]
         done = subprocess.run(command, env=self.environment(), capture_output=True, text=True, timeout=100)
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         rows = run.rows_of(self.folder, done.stdout)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of tests/compiler/kernels on the card, against NumPy, at extents around their tiles; a row each.
+"""The kernels of this folder on the card, against NumPy, at extents around their tiles; a row each.
 
-language.py [TEST_FILE ...]
+run_on_card.py [TEST_FILE ...]        $PHOBOS_COMPILER: phobos-compile
 """
 
 import concurrent.futures
@@ -11,8 +11,7 @@ import re
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-KERNELS = os.path.join(HERE, "../../../tests/compiler/kernels")
+KERNELS = os.path.dirname(os.path.abspath(__file__))
 CHIP = "sm_90"
 FILES = ("elementwise_test.py", "shape_test.py", "reduction_test.py", "update_test.py", "contraction_test.py")
 SECONDS = 100  # one test
