@@ -6,9 +6,9 @@
 
 Both sides take two threads and turns in one process; figures are of each side's fastest and median round. Of the GEMM, whose
 rounds are long enough for that, also of the round that took the least CPU time, a thread: other work on the machine changes
-that least. The softmax takes ten times as many rounds. The peak is that of a loop of independent
-fmas on one thread, by its CPU time: what no GEMM on this chip can pass. Starts a daemon of its own. Needs libphobos.so, phobosd and phobos-compile, built in the checkout or named by PHOBOS_LIBRARY, PHOBOS_DAEMON and
-PHOBOS_COMPILER, and gcc.
+that least. The softmax takes ten times as many rounds. The peak is that of a loop of independent fmas on one thread, by its
+CPU time: what no GEMM on this chip can pass. Starts a daemon of its own. Needs libphobos.so, phobosd and phobos-compile, built
+in the checkout or named by PHOBOS_LIBRARY, PHOBOS_DAEMON and PHOBOS_COMPILER, and gcc.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ BUILT = {
     "client/c/libphobos.so": "lib/libphobos.so",
 }
 PACKED = "bin/phobos-compile"  # which is most of it; run.py unpacks it
-SCRIPTS = ("bench/private_daemon.py", "bench/gpu/report.py", "bench/gpu/run.py", "bench/gpu/sections", "bench/gpu/peers", "client/python/phobos",
-           "tests/gpu/clients/clients_on_card.py", "tests/compiler/kernels", "examples")
+SCRIPTS = ("bench/private_daemon.py", "bench/gpu/report.py", "bench/gpu/run.py", "bench/gpu/sections", "bench/gpu/peers",
+           "client/python/phobos", "tests/gpu/clients/clients_on_card.py", "tests/compiler/kernels", "examples")
 RANDOM_KERNELS = 500
 
 

@@ -221,6 +221,31 @@ bool IsComparison(Opcode opcode) {
   return opcode >= Opcode::kEqual && opcode <= Opcode::kGreaterEqual;
 }
 
+// See ir.h: 32-bit words, and products of two of them.
+Value* Random(llvm::IRBuilderBase& b, Value* key, Value* counter) {
+  llvm::Type* wide = counter->getType();
+  llvm::Type* word = WithLanesOf(b.getInt32Ty(), wide);
+  auto low = [&](Value* v) { return b.CreateTrunc(v, word); };
+  auto high = [&](Value* v) { return b.CreateTrunc(b.CreateLShr(v, 32), word); };
+  auto number = [&](uint32_t n) { return llvm::ConstantInt::get(word, n); };
+  auto times = [&](Value* v, uint32_t n) {
+    return b.CreateMul(b.CreateZExt(v, wide), llvm::ConstantInt::get(wide, n));
+  };
+  Value* words[4] = {low(counter), high(counter), number(0), number(0)};
+  Value* keys[2] = {low(key), high(key)};
+  for (int round = 0; round < 10; ++round) {
+    Value* first = times(words[0], 0xD2511F53);
+    Value* third = times(words[2], 0xCD9E8D57);
+    words[0] = b.CreateXor(b.CreateXor(high(third), words[1]), keys[0]);
+    words[1] = low(third);
+    words[2] = b.CreateXor(b.CreateXor(high(first), words[3]), keys[1]);
+    words[3] = low(first);
+    keys[0] = b.CreateAdd(keys[0], number(0x9E3779B9));
+    keys[1] = b.CreateAdd(keys[1], number(0xBB67AE85));
+  }
+  return words[0];
+}
+
 }  // namespace
 
 llvm::Type* ElementType(llvm::LLVMContext& context, DType dtype) {
@@ -261,35 +286,6 @@ llvm::Constant* ConstantOf(llvm::LLVMContext& context, DType dtype,
   return llvm::ConstantInt::get(type, narrow.bitcastToAPInt());
 }
 
-namespace {
-
-// See ir.h: 32-bit words, and products of two of them.
-Value* Random(llvm::IRBuilderBase& b, Value* key, Value* counter) {
-  llvm::Type* wide = counter->getType();
-  llvm::Type* word = WithLanesOf(b.getInt32Ty(), wide);
-  auto low = [&](Value* v) { return b.CreateTrunc(v, word); };
-  auto high = [&](Value* v) { return b.CreateTrunc(b.CreateLShr(v, 32), word); };
-  auto number = [&](uint32_t n) { return llvm::ConstantInt::get(word, n); };
-  auto times = [&](Value* v, uint32_t n) {
-    return b.CreateMul(b.CreateZExt(v, wide), llvm::ConstantInt::get(wide, n));
-  };
-  Value* words[4] = {low(counter), high(counter), number(0), number(0)};
-  Value* keys[2] = {low(key), high(key)};
-  for (int round = 0; round < 10; ++round) {
-    Value* first = times(words[0], 0xD2511F53);
-    Value* third = times(words[2], 0xCD9E8D57);
-    words[0] = b.CreateXor(b.CreateXor(high(third), words[1]), keys[0]);
-    words[1] = low(third);
-    words[2] = b.CreateXor(b.CreateXor(high(first), words[3]), keys[1]);
-    words[3] = low(first);
-    keys[0] = b.CreateAdd(keys[0], number(0x9E3779B9));
-    keys[1] = b.CreateAdd(keys[1], number(0xBB67AE85));
-  }
-  return words[0];
-}
-
-}  // namespace
-
 Value* EmitElementwise(llvm::IRBuilderBase& b, const ir::Op& op, DType dtype,
                        llvm::ArrayRef<Value*> operands) {
   switch (op.opcode) {
@@ -312,6 +308,14 @@ Value* EmitElementwise(llvm::IRBuilderBase& b, const ir::Op& op, DType dtype,
   if (Is16BitFloat(dtype)) return NarrowFloatOp(b, op, dtype, operands);
   if (ir::IsFloat(dtype)) return FloatOp(b, op, operands);
   return IntegerOp(b, op, dtype, operands);
+}
+
+Value* EmitElementwise(llvm::IRBuilderBase& b, Opcode opcode, DType dtype,
+                       llvm::ArrayRef<Value*> operands) {
+  ir::Op op;
+  op.opcode = opcode;
+  op.type.dtype = dtype;
+  return EmitElementwise(b, op, dtype, operands);
 }
 
 }  // namespace phobos::compiler::codegen

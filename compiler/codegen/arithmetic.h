@@ -30,6 +30,9 @@ llvm::Constant* ConstantOf(llvm::LLVMContext& context, ir::DType dtype,
 // its arms).
 llvm::Value* EmitElementwise(llvm::IRBuilderBase& builder, const ir::Op& op, ir::DType dtype,
                              llvm::ArrayRef<llvm::Value*> operands);
+// Of an opcode without attributes whose result has elements of `dtype`, too, or of bool.
+llvm::Value* EmitElementwise(llvm::IRBuilderBase& builder, ir::Opcode opcode, ir::DType dtype,
+                             llvm::ArrayRef<llvm::Value*> operands);
 
 }  // namespace phobos::compiler::codegen
 

@@ -92,8 +92,9 @@ class Interpreter {
     for (ValueId operand : op.operands) {
       if (operand != ir::kNoValue) cost += static_cast<int64_t>(ValueOf(operand).elements.size());
     }
-    if (op.opcode == Opcode::kDot)
+    if (op.opcode == Opcode::kDot) {
       cost += op.type.elements() * ValueOf(op.operands[0]).type.shape.back();
+    }
     return cost;
   }
 

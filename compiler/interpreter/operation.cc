@@ -114,7 +114,6 @@ Bits PlaceOfExtreme(const ir::Op& op, ir::DType dtype, const std::vector<Bits>& 
 }
 
 Tile Reduce(const ir::Op& op, const Tile& operand) {
-  const bool is_place = op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum;
   return Generate(op, [&](const Index& index) {
     std::vector<Bits> elements;
     Index source = index;
@@ -123,8 +122,8 @@ Tile Reduce(const ir::Op& op, const Tile& operand) {
       source[op.axis] = i;
       elements.push_back(operand.elements[OffsetOf(operand.type.shape, source)]);
     }
-    return is_place ? PlaceOfExtreme(op, operand.type.dtype, elements)
-                    : ReduceInOrder(op, operand.type.dtype, elements);
+    return ir::GivesPlace(op.opcode) ? PlaceOfExtreme(op, operand.type.dtype, elements)
+                                     : ReduceInOrder(op, operand.type.dtype, elements);
   });
 }
 

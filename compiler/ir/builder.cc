@@ -160,7 +160,7 @@ ValueId Builder::Reduce(Opcode opcode, ValueId value, int32_t axis, int32_t lane
   op.opcode = opcode;
   op.type = TypeOf(value);
   op.type.shape.erase(op.type.shape.begin() + axis);
-  if (opcode == Opcode::kArgMaximum || opcode == Opcode::kArgMinimum) op.type.dtype = DType::kI32;
+  if (GivesPlace(opcode)) op.type.dtype = DType::kI32;
   op.operands = {value};
   op.index = lanes;
   op.axis = axis;
@@ -181,8 +181,7 @@ ValueId Builder::Dot(ValueId a, ValueId b, ValueId acc, bool is_transposed, Prec
   op.opcode = Opcode::kDot;
   op.type = TypeOf(a);
   op.type.dtype = DotResult(op.type.dtype).value_or(op.type.dtype);
-  const std::vector<int64_t>& b_shape = TypeOf(b).shape;
-  op.type.shape.back() = b_shape[b_shape.size() - (is_transposed ? 2 : 1)];
+  op.type.shape = DotShape(TypeOf(a).shape, TypeOf(b).shape, is_transposed);
   op.operands = {a, b, acc};
   op.index = static_cast<int32_t>(precision);
   op.axis = is_transposed ? 1 : 0;

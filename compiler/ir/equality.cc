@@ -18,6 +18,16 @@ void Define(const Block& block, std::vector<const Op*>* definitions) {
   }
 }
 
+void CountUses(const Block& block, std::vector<int>* uses) {
+  for (const Op& op : block) {
+    for (ValueId operand : op.operands) {
+      if (operand != kNoValue) ++(*uses)[operand];
+    }
+    for (const Subscript& subscript : op.subscripts) ++(*uses)[subscript.position];
+    for (const Block& region : op.regions) CountUses(region, uses);
+  }
+}
+
 bool AreEqual(const std::vector<const Op*>& definitions, ValueId a, ValueId b, int depth) {
   if (a == b) return true;
   const Op& x = *definitions[a];
@@ -105,6 +115,12 @@ std::vector<const Op*> DefinitionsOf(const Function& function) {
   std::vector<const Op*> definitions(function.value_count);
   Define(function.body, &definitions);
   return definitions;
+}
+
+std::vector<int> UsesOf(const Function& function) {
+  std::vector<int> uses(function.value_count);
+  CountUses(function.body, &uses);
+  return uses;
 }
 
 bool AreEqualScalars(const std::vector<const Op*>& definitions, ValueId a, ValueId b) {

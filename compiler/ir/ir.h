@@ -187,6 +187,11 @@ constexpr bool IsReduction(Opcode opcode) {
   return opcode >= Opcode::kSumOver && opcode <= Opcode::kArgMinimum;
 }
 
+// A reduction that gives where an element stands, not an element.
+constexpr bool GivesPlace(Opcode opcode) {
+  return opcode == Opcode::kArgMaximum || opcode == Opcode::kArgMinimum;
+}
+
 // What f32 operands of a kDot are rounded to, to nearest even, before they are multiplied.
 enum class Precision : int32_t {
   kExact,  // nothing

@@ -167,14 +167,6 @@ std::string OpText(const Function& function, const Op& op) {
     case Opcode::kTranspose:
       return absl::StrCat(name, " ", Values(op.operands), ", [",
                           absl::StrJoin(op.permutation, ", "), "]");
-    case Opcode::kSumOver:
-    case Opcode::kProductOver:
-    case Opcode::kMaximumOver:
-    case Opcode::kMinimumOver:
-    case Opcode::kArgMaximum:
-    case Opcode::kArgMinimum:
-      return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis, " lanes ", op.index,
-                          op.is_near ? " near" : "");
     case Opcode::kCumulativeSum:
       return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis,
                           op.index > 0 ? absl::StrCat(" pieces ", op.index) : "");
@@ -186,17 +178,16 @@ std::string OpText(const Function& function, const Op& op) {
       return LoadText(function, op);
     case Opcode::kStore:
       return StoreText(function, op);
-    case Opcode::kAtomicAdd:
-    case Opcode::kAtomicMaximum:
-    case Opcode::kAtomicMinimum:
-    case Opcode::kAtomicAnd:
-    case Opcode::kAtomicOr:
-    case Opcode::kAtomicXor:
-    case Opcode::kAtomicCompareSwap:
-      return absl::StrCat(name, " ", AccessText(function, op), ", ", Values(op.operands));
     case Opcode::kFor:
       return ForText(op);
     default:
+      if (IsReduction(op.opcode)) {
+        return absl::StrCat(name, " ", Values(op.operands), " axis ", op.axis, " lanes ", op.index,
+                            op.is_near ? " near" : "");
+      }
+      if (IsAtomic(op.opcode)) {
+        return absl::StrCat(name, " ", AccessText(function, op), ", ", Values(op.operands));
+      }
       return op.operands.empty() ? name : absl::StrCat(name, " ", Values(op.operands));
   }
 }

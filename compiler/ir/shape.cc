@@ -43,6 +43,12 @@ std::optional<Shape> SubscriptShape(const std::vector<Subscript>& subscripts,
   return result;
 }
 
+Shape DotShape(const Shape& a, const Shape& b, bool is_transposed) {
+  Shape shape = a;
+  shape.back() = b[b.size() - (is_transposed ? 2 : 1)];
+  return shape;
+}
+
 Shape LongSides(const Shape& shape) {
   Shape sides;
   for (int64_t side : shape) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules of shapes that more than one stage needs: NumPy's broadcasting, the shape that
-// subscripts give, which tiles have the same elements in the same places. Pure, any thread.
+// subscripts and products give, which tiles have the same elements in the same places. Pure, any
+// thread.
 #ifndef PHOBOS_COMPILER_IR_SHAPE_H_
 #define PHOBOS_COMPILER_IR_SHAPE_H_
 
@@ -24,6 +25,9 @@ std::optional<Shape> BroadcastShapes(const Shape& a, const Shape& b);
 // the shape of a gather's index tile. Nothing when index tiles do not fit each other.
 std::optional<Shape> SubscriptShape(const std::vector<Subscript>& subscripts,
                                     const std::function<Shape(ValueId)>& shape_of);
+
+// Of a kDot of tiles that fit each other. `is_transposed`: b is [.., N, K].
+Shape DotShape(const Shape& a, const Shape& b, bool is_transposed);
 
 // The sides that are longer than 1: tiles that agree in them have the same elements in the same
 // order.

@@ -415,8 +415,7 @@ class Verifier {
     }
     const bool is_arithmetic = op.opcode == Opcode::kSumOver || op.opcode == Opcode::kProductOver;
     if (is_arithmetic && from.dtype == DType::kBool) return Fault(op, "does not work on this type");
-    const bool is_place = op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum;
-    Type expected{is_place ? DType::kI32 : from.dtype, from.shape};
+    Type expected{GivesPlace(op.opcode) ? DType::kI32 : from.dtype, from.shape};
     expected.shape.erase(expected.shape.begin() + op.axis);
     if (op.type != expected) return Fault(op, "has a wrong result type");
     return absl::OkStatus();

@@ -30,27 +30,6 @@ struct Place {
   size_t end = 0;  // behind the last op inside it
 };
 
-bool IsTileStatement(const ir::Function& function, const Op& op) {
-  switch (op.opcode) {
-    case Opcode::kStore:
-    case Opcode::kStage:
-      return !op.type.is_scalar();
-    case Opcode::kAtomicAdd:
-    case Opcode::kAtomicMaximum:
-    case Opcode::kAtomicMinimum:
-    case Opcode::kAtomicAnd:
-    case Opcode::kAtomicOr:
-    case Opcode::kAtomicXor:
-    case Opcode::kAtomicCompareSwap:
-      return op.result == ir::kNoValue && !op.type.is_scalar();
-    case Opcode::kDeclareVar:
-    case Opcode::kWriteVar:
-      return !function.vars[op.index].type.is_scalar();
-    default:
-      return ir::IsReduction(op.opcode) && op.type.is_scalar();
-  }
-}
-
 // Whether the op is done in a statement of its own that leaves its result in memory.
 bool IsDoneApart(Opcode opcode) {
   return ir::IsWholeTile(opcode) || ir::IsAtomic(opcode) || opcode == Opcode::kJoin ||
@@ -280,6 +259,20 @@ ir::Function Staged(ir::Function function, bool in_registers) {
 }
 
 }  // namespace
+
+bool IsTileStatement(const ir::Function& function, const Op& op) {
+  switch (op.opcode) {
+    case Opcode::kStore:
+    case Opcode::kStage:
+      return !op.type.is_scalar();
+    case Opcode::kDeclareVar:
+    case Opcode::kWriteVar:
+      return !function.vars[op.index].type.is_scalar();
+    default:
+      if (ir::IsAtomic(op.opcode)) return op.result == ir::kNoValue && !op.type.is_scalar();
+      return ir::IsReduction(op.opcode) && op.type.is_scalar();
+  }
+}
 
 ir::Function Stage(ir::Function function) { return Staged(std::move(function), false); }
 

@@ -91,7 +91,10 @@ def compare(figures, rounds, names):
 def report(figures, name, times, moved, kernel):
     """Compared within each round, as in winner.py; the copy moves as many bytes."""
     middle = {way: statistics.median(values) for way, values in times.items()}
-    over = {way: statistics.median(ours / theirs for ours, theirs in zip(times["phobos"], values)) for way, values in times.items()}
+    over = {
+        way: statistics.median(ours / theirs for ours, theirs in zip(times["phobos"], values))
+        for way, values in times.items()
+    }
     shown = ", ".join(f"{way} {us:.2f}" for way, us in middle.items())
     best = kernel.result(M=4096, N=1823 if "1823" in name else 4096).winner
     said = ", ".join(f"{key} {value}" for key, value in best.items())

@@ -85,11 +85,9 @@ class Step {
     b_.SetInsertPoint(turn);
     llvm::PHINode* present = b_.CreatePHI(bits_, 2);
     present->addIncoming(first, before);
-    ir::Op combination;
-    combination.opcode = CombinationOf(op_.opcode);
-    combination.type.dtype = op_.type.dtype;
     llvm::Value* value = b_.CreateBitCast(present, operand->getType());
-    llvm::Value* changed = EmitElementwise(b_, combination, op_.type.dtype, {value, operand});
+    llvm::Value* changed =
+        EmitElementwise(b_, CombinationOf(op_.opcode), op_.type.dtype, {value, operand});
     llvm::Value* swapped = Swap(present, Bits(changed));
     present->addIncoming(b_.CreateExtractValue(swapped, 0), b_.GetInsertBlock());
     b_.CreateCondBr(b_.CreateExtractValue(swapped, 1), after, turn);

@@ -46,7 +46,7 @@ Combination::Combination(llvm::IRBuilder<>& builder, const ir::Op& op, DType dty
     : b_(builder),
       reduction_(op.opcode),
       dtype_(dtype),
-      gives_place_(op.opcode == Opcode::kArgMaximum || op.opcode == Opcode::kArgMinimum),
+      gives_place_(ir::GivesPlace(op.opcode)),
       is_ranked_(ranks_floats && ir::IsFloat(dtype) &&
                  (op.opcode == Opcode::kMaximumOver || op.opcode == Opcode::kMinimumOver)) {}
 
@@ -146,12 +146,9 @@ Partial Combination::Of(llvm::Value* elements, unsigned lanes, unsigned valid, l
 }
 
 llvm::Value* Combination::Emit(Opcode opcode, llvm::Value* a, llvm::Value* b) const {
-  ir::Op op;
-  op.opcode = opcode;
-  op.type.dtype = dtype_;
   llvm::SmallVector<llvm::Value*, 2> operands = {a};
   if (b != nullptr) operands.push_back(b);
-  return EmitElementwise(b_, op, dtype_, operands);
+  return EmitElementwise(b_, opcode, dtype_, operands);
 }
 
 // i1: a is the extreme of a and b, and b is not as much.

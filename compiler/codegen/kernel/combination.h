@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How a reduction combines elements: the arithmetic of its opcode on vectors, and the order of
-// partial results. One thread.
+// partial results, on any target. Where elements come from and results go is the back ends'. One
+// thread.
 #ifndef PHOBOS_COMPILER_CODEGEN_KERNEL_COMBINATION_H_
 #define PHOBOS_COMPILER_CODEGEN_KERNEL_COMBINATION_H_
 
@@ -12,8 +13,7 @@
 
 namespace phobos::compiler::codegen {
 
-// What some elements combine to: vectors, one partial a lane, or scalars. A largest or smallest
-// float is kept as an unsigned integer that is in the same order, NaNs beyond all else.
+// What some elements combine to: vectors, one partial a lane, or scalars.
 struct Partial {
   llvm::Value* value = nullptr;
   llvm::Value* place = nullptr;  // i32, where the value stands; null: nobody asks

@@ -254,13 +254,6 @@ class Parser {
         return ReadLoop(op);
       case Opcode::kTranspose:
         return ReadTranspose(op);
-      case Opcode::kSumOver:
-      case Opcode::kProductOver:
-      case Opcode::kMaximumOver:
-      case Opcode::kMinimumOver:
-      case Opcode::kArgMaximum:
-      case Opcode::kArgMinimum:
-        return ReadReduction(op);
       case Opcode::kCumulativeSum:
         return ReadScan(op);
       case Opcode::kPowInt:
@@ -271,14 +264,6 @@ class Parser {
         return ReadLoad(op);
       case Opcode::kStore:
         return ReadStore(op);
-      case Opcode::kAtomicAdd:
-      case Opcode::kAtomicMaximum:
-      case Opcode::kAtomicMinimum:
-      case Opcode::kAtomicAnd:
-      case Opcode::kAtomicOr:
-      case Opcode::kAtomicXor:
-      case Opcode::kAtomicCompareSwap:
-        return ReadAtomic(op);
       case Opcode::kFor:
         RETURN_IF_ERROR(ReadFor(op));
         return ReadRegion(op, depth);
@@ -289,7 +274,8 @@ class Parser {
       case Opcode::kIf:
         return ReadIf(op, depth);
       default:
-        return ReadOperands(op);
+        if (IsReduction(op->opcode)) return ReadReduction(op);
+        return IsAtomic(op->opcode) ? ReadAtomic(op) : ReadOperands(op);
     }
   }
 

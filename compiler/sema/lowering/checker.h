@@ -213,9 +213,6 @@ class Checker {
   absl::Status NotAssignable(const std::string& name, Span span) const;
   absl::Status CheckExprStmt(const ast::ExprStmt& stmt, Span span);
   absl::Status CheckFor(const ast::For& loop);
-  absl::Status CheckRange(const ast::Call& call, Span span, Range* range);
-  void CountStrides(const Value& step, Range* range);
-  void CountTurns(const Value& step, Range* range);
   absl::Status CheckWhile(const ast::While& loop);
   absl::Status CheckIf(const ast::If& branch);
   absl::Status CheckConstantIf(const ast::If& branch, bool taken);
@@ -223,6 +220,9 @@ class Checker {
   absl::StatusOr<ir::Block> CheckRegion(const ast::Block& block, bool* terminated);
   absl::Status CheckReturn(const ast::Return& stmt, Span span);
   absl::Status CheckLoopExit(ir::Opcode opcode, const std::string& word, Span span);
+
+  // ---- range.cc
+  absl::Status CheckRange(const ast::Call& call, Span span, Range* range);
 
   struct CallSite {
     const ast::Function* function;

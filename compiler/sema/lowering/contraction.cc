@@ -8,6 +8,7 @@
 
 #include "base/concat.h"
 #include "base/status_macros.h"
+#include "compiler/ir/shape.h"
 #include "compiler/sema/language.h"
 #include "compiler/sema/lowering/checker.h"
 
@@ -104,10 +105,8 @@ absl::StatusOr<Value> Checker::EvalDot(const Builtin& builtin,
   const std::optional<Problem> misfit = Misfit(a.value.type, b.value.type, is_transposed, name);
   if (misfit.has_value()) return Error(span, *misfit);
   ASSIGN_OR_RETURN(ir::Precision precision, EvalPrecision(arguments[2], a.value.type.dtype));
-  ir::Shape shape = a.value.type.shape;
-  const ir::Shape& right = b.value.type.shape;
-  shape.back() = right[right.size() - (is_transposed ? 2 : 1)];
-  RETURN_IF_ERROR(CheckShape(shape, span));
+  RETURN_IF_ERROR(
+      CheckShape(ir::DotShape(a.value.type.shape, b.value.type.shape, is_transposed), span));
   SetPlace(span);
   return emitter_.Dot(a.value, b.value, is_transposed, precision);
 }

@@ -21,10 +21,6 @@ using Kind = Builtin::Kind;
 constexpr int64_t kLanePartials = 32;
 constexpr int64_t kRowPartials = 4;
 
-bool GivesPlace(Opcode opcode) {
-  return opcode == Opcode::kArgMaximum || opcode == Opcode::kArgMinimum;
-}
-
 // What elements of `dtype` are reduced in.
 DType WorkingType(const Builtin& builtin, DType dtype) {
   if (builtin.name == "any" || builtin.name == "all") return DType::kBool;
@@ -38,7 +34,7 @@ DType WorkingType(const Builtin& builtin, DType dtype) {
 
 // Of what was reduced in `working`, elements of `dtype`: the type of the result.
 DType ResultType(const Builtin& builtin, DType working, DType dtype) {
-  if (GivesPlace(builtin.opcode)) return DType::kI32;
+  if (ir::GivesPlace(builtin.opcode)) return DType::kI32;
   return ir::IsFloat(dtype) && ir::BitWidth(dtype) == 16 && ir::IsFloat(working) ? dtype : working;
 }
 
@@ -73,7 +69,7 @@ absl::StatusOr<bool> Checker::KeepsSides(const ast::Expr* expr) {
 
 // One axis after the other, the last one first, so that each is reduced along consecutive elements.
 Value Checker::ReduceSides(Opcode opcode, Value tile, std::optional<int32_t> axis) {
-  if (!axis.has_value() && GivesPlace(opcode)) {
+  if (!axis.has_value() && ir::GivesPlace(opcode)) {
     tile = emitter_.Reshape(tile, {tile.type.elements()});  // the place is one number
   }
   const auto rank = static_cast<int32_t>(tile.type.shape.size());

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/ir/equality.h"
+
 namespace phobos::compiler::sema {
 namespace {
 
@@ -18,29 +20,16 @@ constexpr int64_t kNowhere = -1;
 class Accumulator {
  public:
   explicit Accumulator(const ir::Function& function)
-      : uses_(function.value_count), dot_at_(function.value_count, kNowhere) {
-    CountUses(function.body);
-  }
+      : uses_(ir::UsesOf(function)), dot_at_(function.value_count, kNowhere) {}
 
   void Rewrite(ir::Block* block);
 
  private:
-  void CountUses(const ir::Block& block);
   int64_t DotAmong(const Op& sum) const;
 
-  std::vector<int> uses_;        // by ValueId
+  const std::vector<int> uses_;  // by ValueId
   std::vector<int64_t> dot_at_;  // by ValueId: where in the Block at hand a kDot from 0 stands
 };
-
-void Accumulator::CountUses(const ir::Block& block) {
-  for (const Op& op : block) {
-    for (ValueId operand : op.operands) {
-      if (operand != ir::kNoValue) ++uses_[operand];
-    }
-    for (const ir::Subscript& subscript : op.subscripts) ++uses_[subscript.position];
-    for (const ir::Block& region : op.regions) CountUses(region);
-  }
-}
 
 // The place of the last kDot that the sum may be started from.
 int64_t Accumulator::DotAmong(const Op& sum) const {

@@ -20,10 +20,9 @@ class Finder {
  public:
   explicit Finder(const ir::Function& function)
       : definitions_(ir::DefinitionsOf(function)),
-        uses_(function.value_count),
+        uses_(ir::UsesOf(function)),
         place_(function.value_count),
         is_fused_(function.value_count) {
-    CountUses(function.body);
     Find(function.body);
   }
 
@@ -35,27 +34,16 @@ class Finder {
     size_t index = 0;
   };
 
-  void CountUses(const ir::Block& block);
   void Find(const ir::Block& block);
   bool IsFused(const Place& first, const Op& target, ValueId operand) const;
   bool IsEvaluatedLate(const Op& op) const;
   bool Reads(ValueId value, ir::VarId var, std::set<ValueId>* seen) const;
 
   const std::vector<const Op*> definitions_;
-  std::vector<int> uses_;     // by ValueId
-  std::vector<Place> place_;  // by ValueId
+  const std::vector<int> uses_;  // by ValueId
+  std::vector<Place> place_;     // by ValueId
   std::vector<bool> is_fused_;
 };
-
-void Finder::CountUses(const ir::Block& block) {
-  for (const Op& op : block) {
-    for (ValueId operand : op.operands) {
-      if (operand != ir::kNoValue) ++uses_[operand];
-    }
-    for (const ir::Subscript& subscript : op.subscripts) ++uses_[subscript.position];
-    for (const ir::Block& region : op.regions) CountUses(region);
-  }
-}
 
 void Finder::Find(const ir::Block& block) {
   size_t effects_end = 0;  // behind the last op so far that may change what is read

@@ -36,7 +36,6 @@ class Reduction {
 
  private:
   void PreparePrefix();
-  void EmitSides(size_t side, Chunk chunk);
   void EmitAlongLanes(Chunk chunk);
   void EmitAcrossRows(Chunk chunk);
   void EmitColumns(Chunk chunk, int64_t chunks, unsigned valid_lanes);
@@ -87,13 +86,14 @@ llvm::Value* Reduction::Emit() {
   llvm::Type* element = codegen::ElementType(b_.getContext(), op_.type.dtype);
   if (held_ == nullptr) scalar_ = env_.Slot(element);
   Chunk chunk;
-  chunk.indices.resize(shape_.size());
   chunk.lanes = lanes_;
   chunk.lane_side = lanes_ > 1 ? lane_side_ : Chunk::kNoSide;
   evaluator_.EmitBothWays(evaluator_.PrepareLoads(), [&](bool is_inside) {
     chunk.is_inside = is_inside;
     if (!is_inside) PreparePrefix();
-    EmitSides(0, chunk);
+    evaluator_.EmitPlaces(shape_, axis_, lane_side_, chunk, [this](const Chunk& start) {
+      axis_ == lane_side_ ? EmitAlongLanes(start) : EmitAcrossRows(start);
+    });
   });
   return held_ == nullptr ? b_.CreateLoad(element, scalar_) : nullptr;
 }
@@ -102,20 +102,6 @@ void Reduction::PreparePrefix() {
   if (axis_ != lane_side_ || length_ < 2 * partials_) return;
   evaluator_.TraceLanes(op_.operands[0], shape_.size(), lane_side_);
   prefix_ = evaluator_.PreparePrefix(length_, /*target=*/nullptr, lane_side_);
-}
-
-// A loop over each side that neither lanes run along nor is reduced.
-void Reduction::EmitSides(size_t side, Chunk chunk) {
-  if (side == shape_.size()) {
-    return axis_ == lane_side_ ? EmitAlongLanes(chunk) : EmitAcrossRows(chunk);
-  }
-  if (static_cast<int>(side) == lane_side_ || static_cast<int>(side) == axis_) {
-    return EmitSides(side + 1, chunk);
-  }
-  env_.Loop(env_.Int(0), env_.Int(shape_[side]), 1, [&](llvm::Value* index) {
-    chunk.indices[side] = index;
-    EmitSides(side + 1, chunk);
-  });
 }
 
 // Lanes run along the reduced side: a partial of the opcode is a lane of one of several vectors.

@@ -30,17 +30,17 @@ class Scan {
 
   void Emit() {
     Chunk chunk;
-    chunk.indices.resize(shape_.size());
     chunk.lane_side = lane_side_;
     chunk.lanes = lanes_;
     evaluator_.EmitBothWays(evaluator_.PrepareLoads(), [&](bool is_inside) {
       chunk.is_inside = is_inside;
-      EmitSides(0, chunk);
+      evaluator_.EmitPlaces(shape_, op_.axis, lane_side_, chunk, [this](const Chunk& start) {
+        op_.axis == lane_side_ ? EmitAlongLanes(start) : EmitAcrossRows(start);
+      });
     });
   }
 
  private:
-  void EmitSides(size_t side, Chunk chunk);
   void EmitAlongLanes(Chunk chunk);
   void EmitAcrossRows(Chunk chunk);
   void EmitColumns(Chunk chunk);
@@ -62,20 +62,6 @@ class Scan {
   Evaluator evaluator_;
   unsigned lanes_ = 1;
 };
-
-// A loop over each side that neither lanes run along nor is scanned.
-void Scan::EmitSides(size_t side, Chunk chunk) {
-  if (side == shape_.size()) {
-    return op_.axis == lane_side_ ? EmitAlongLanes(chunk) : EmitAcrossRows(chunk);
-  }
-  if (static_cast<int>(side) == lane_side_ || static_cast<int>(side) == op_.axis) {
-    return EmitSides(side + 1, chunk);
-  }
-  env_.Loop(env_.Int(0), env_.Int(shape_[side]), 1, [&](llvm::Value* index) {
-    chunk.indices[side] = index;
-    EmitSides(side + 1, chunk);
-  });
-}
 
 // A vector after the other; the last sum of one goes into the next.
 void Scan::EmitAlongLanes(Chunk chunk) {
@@ -177,10 +163,7 @@ llvm::Value* Scan::Elements(const Chunk& chunk) {
 }
 
 llvm::Value* Scan::Add(llvm::Value* a, llvm::Value* b) const {
-  ir::Op add;
-  add.opcode = ir::Opcode::kAdd;
-  add.type.dtype = op_.type.dtype;
-  return codegen::EmitElementwise(b_, add, op_.type.dtype, {a, b});
+  return codegen::EmitElementwise(b_, ir::Opcode::kAdd, op_.type.dtype, {a, b});
 }
 
 }  // namespace

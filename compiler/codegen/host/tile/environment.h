@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the host's emitter knows beside codegen::Environment. Shared by kernel.cc (the frame),
-// tile.cc (statements over tiles) and access.cc (tensors). One thread.
+// What the host's emitter knows beside codegen::Environment. Shared by kernel.cc (the frame)
+// and all that emits statements over tiles: tile/, reduction/ and contraction/. One thread.
 #ifndef PHOBOS_COMPILER_CODEGEN_HOST_TILE_ENVIRONMENT_H_
 #define PHOBOS_COMPILER_CODEGEN_HOST_TILE_ENVIRONMENT_H_
 

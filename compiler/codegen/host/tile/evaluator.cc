@@ -2,6 +2,7 @@
 #include "compiler/codegen/host/tile/evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/host/tile/held.h"
@@ -62,6 +63,24 @@ void Evaluator::EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool)>
         PrepareRanges();
         body(false);
       });
+}
+
+void Evaluator::EmitPlaces(const std::vector<int64_t>& shape, int one, int other, Chunk chunk,
+                           llvm::function_ref<void(const Chunk&)> body) const {
+  chunk.indices.resize(shape.size());
+  EmitPlacesFrom(0, shape, one, other, std::move(chunk), body);
+}
+
+void Evaluator::EmitPlacesFrom(size_t side, const std::vector<int64_t>& shape, int one, int other,
+                               Chunk chunk, llvm::function_ref<void(const Chunk&)> body) const {
+  if (side == shape.size()) return body(chunk);
+  if (static_cast<int>(side) == one || static_cast<int>(side) == other) {
+    return EmitPlacesFrom(side + 1, shape, one, other, std::move(chunk), body);
+  }
+  env_.Loop(env_.Int(0), env_.Int(shape[side]), 1, [&](llvm::Value* index) {
+    chunk.indices[side] = index;
+    EmitPlacesFrom(side + 1, shape, one, other, chunk, body);
+  });
 }
 
 void Evaluator::TraceLanes(ir::ValueId value, size_t rank, int lane_side) {

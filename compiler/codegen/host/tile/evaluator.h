@@ -48,6 +48,10 @@ class Evaluator {
   // Emits `body` twice: for where `inside` (null: true) holds, and for where it does not, after
   // what chunks that are not inside need.
   void EmitBothWays(llvm::Value* inside, llvm::function_ref<void(bool is_inside)> body);
+  // Emits `body` for `chunk` at each place along the sides of a tile of `shape`, but for `one` and
+  // `other`, which may be the same: along those the body goes, and sets their indices.
+  void EmitPlaces(const std::vector<int64_t>& shape, int one, int other, Chunk chunk,
+                  llvm::function_ref<void(const Chunk& chunk)> body) const;
 
   // i64: along the lanes' side, so many elements from the first on are inside whatever is evaluated
   // for them, up to `length`. Null: not worth asking, for only the last of many tiles is not
@@ -74,6 +78,8 @@ class Evaluator {
   // A value at a place: what is known already of the chunk that is being emitted.
   using Known = std::tuple<ir::ValueId, bool, std::vector<llvm::Value*>>;
 
+  void EmitPlacesFrom(size_t side, const std::vector<int64_t>& shape, int one, int other,
+                      Chunk chunk, llvm::function_ref<void(const Chunk& chunk)> body) const;
   void TraceLanesOf(ir::ValueId value, int lane_side);
   llvm::Value* EvaluateNew(const ir::Op& op, const Chunk& chunk);
   llvm::Value* EvaluateIota(const Chunk& chunk);

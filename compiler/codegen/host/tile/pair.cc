@@ -36,22 +36,15 @@ class Part {
     evaluator_.EmitBothWays(evaluator_.PrepareLoads(), [this](bool is_inside) {
       Chunk chunk;
       chunk.is_inside = is_inside;
-      chunk.indices.resize(shape_.size());
       chunk.lane_side = lane_side_;
       chunk.lanes = lanes_;
-      EmitSide(0, chunk);
+      evaluator_.EmitPlaces(shape_, lane_side_, lane_side_, chunk,
+                            [this](const Chunk& start) { EmitRow(start); });
     });
   }
 
  private:
-  void EmitSide(int side, Chunk chunk) {
-    if (side < lane_side_) {
-      env_.Loop(env_.Int(0), env_.Int(shape_[side]), 1, [&](llvm::Value* index) {
-        chunk.indices[side] = index;
-        EmitSide(side + 1, chunk);
-      });
-      return;
-    }
+  void EmitRow(const Chunk& chunk) {
     const int64_t whole = shape_.back() / lanes_ * lanes_;
     if (whole > 0) {
       env_.Loop(env_.Int(0), env_.Int(whole), lanes_,

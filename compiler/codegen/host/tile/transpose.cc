@@ -20,7 +20,6 @@ class Transpose {
   void Emit();
 
  private:
-  void EmitSides(size_t side, Chunk chunk);
   void EmitRow(Chunk chunk);
   void EmitBlocks(Chunk chunk);
   void EmitBlock(Chunk chunk, unsigned valid_rows, unsigned valid_lanes);
@@ -53,27 +52,13 @@ Transpose::Transpose(const Environment& environment, const ir::Op& stage)
 
 void Transpose::Emit() {
   Chunk chunk;
-  chunk.indices.resize(shape_.size());
   chunk.lane_side = lane_side_;
   chunk.lanes = lanes_;
   evaluator_.EmitBothWays(evaluator_.PrepareLoads(), [&](bool is_inside) {
     chunk.is_inside = is_inside;
-    EmitSides(0, chunk);
-  });
-}
-
-// A loop over each side that neither lanes nor rows of a block run along.
-void Transpose::EmitSides(size_t side, Chunk chunk) {
-  if (side == shape_.size()) {
-    row_side_ == lane_side_ ? EmitRow(chunk) : EmitBlocks(chunk);
-    return;
-  }
-  if (static_cast<int>(side) == lane_side_ || static_cast<int>(side) == row_side_) {
-    return EmitSides(side + 1, chunk);
-  }
-  env_.Loop(env_.Int(0), env_.Int(shape_[side]), 1, [&](llvm::Value* index) {
-    chunk.indices[side] = index;
-    EmitSides(side + 1, chunk);
+    evaluator_.EmitPlaces(shape_, row_side_, lane_side_, chunk, [this](const Chunk& start) {
+      row_side_ == lane_side_ ? EmitRow(start) : EmitBlocks(start);
+    });
   });
 }
 
@@ -146,8 +131,8 @@ void Transpose::EmitBlock(Chunk chunk, unsigned valid_rows, unsigned valid_lanes
 
 }  // namespace
 
-// In each round the squares of
-// `side` x `side` above and below the diagonal of a square twice as wide change places.
+// In each round the squares of `side` x `side` above and below the diagonal of a square twice as
+// wide change places.
 void TransposeRows(llvm::IRBuilder<>& builder, VectorRows* rows) {
   const auto lanes = static_cast<unsigned>(rows->size());
   for (unsigned side = 1; side < lanes; side *= 2) {

@@ -123,26 +123,7 @@ Plan Planner::Make() {
 
 void Planner::CollectBlock(const ir::Block& block) {
   for (const Op& op : block) {
-    switch (op.opcode) {
-      case Opcode::kStore:
-      case Opcode::kAtomicAdd:
-      case Opcode::kAtomicMaximum:
-      case Opcode::kAtomicMinimum:
-      case Opcode::kAtomicAnd:
-      case Opcode::kAtomicOr:
-      case Opcode::kAtomicXor:
-      case Opcode::kAtomicCompareSwap:
-      case Opcode::kStage:
-      case Opcode::kDeclareVar:
-      case Opcode::kWriteVar:
-        // With a result, an atomic is done where that is held.
-        if (ir::IsAtomic(op.opcode) && op.result != ir::kNoValue) break;
-        if (!codegen::StoredType(function_, op).is_scalar()) AddStatement(op);
-        break;
-      default:
-        if (ir::IsReduction(op.opcode) && op.type.is_scalar()) AddStatement(op);
-        break;
-    }
+    if (passes::IsTileStatement(function_, op)) AddStatement(op);
     for (const ir::Block& region : op.regions) CollectBlock(region);
   }
 }
@@ -296,9 +277,7 @@ void Planner::DealWholes() {
       statement->exchange_bytes =
           SharedAligned(statement->scan.pieces * statement->scan.sides.results() * bytes);
     } else if (ir::IsReduction(whole.opcode)) {
-      const bool has_place =
-          whole.opcode == Opcode::kArgMaximum || whole.opcode == Opcode::kArgMinimum;
-      const int64_t places = has_place ? kPlaceBytes : 0;
+      const int64_t places = ir::GivesPlace(whole.opcode) ? kPlaceBytes : 0;
       statement->reduction = DealReduction(shape, whole.axis, statement->layout, bytes + places);
       const int64_t left = statement->reduction.left();
       if (left == 1) continue;

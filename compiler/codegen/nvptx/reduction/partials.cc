@@ -21,7 +21,7 @@ PartialsEmitter::PartialsEmitter(Environment& environment, const Statement& stat
       statement_(statement),
       dtype_(statement.type.dtype),
       combination_(environment.builder, *statement.whole, statement.type.dtype),
-      gives_place_(combination_.Nothing(1).place != nullptr) {}
+      gives_place_(ir::GivesPlace(statement.whole->opcode)) {}
 
 void PartialsEmitter::MakeSlots(size_t count) {
   for (size_t i = 0; i < count; ++i) {

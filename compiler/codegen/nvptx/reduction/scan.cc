@@ -132,10 +132,7 @@ llvm::Value* Scan::Carry(llvm::Value* sum, llvm::Value* end,
 }
 
 llvm::Value* Scan::Add(llvm::Value* a, llvm::Value* b) const {
-  ir::Op add;
-  add.opcode = ir::Opcode::kAdd;
-  add.type.dtype = statement_.type.dtype;
-  return codegen::EmitElementwise(b_, add, statement_.type.dtype, {a, b});
+  return codegen::EmitElementwise(b_, ir::Opcode::kAdd, statement_.type.dtype, {a, b});
 }
 
 llvm::Value* Scan::LastAddress(llvm::Value* number) const {

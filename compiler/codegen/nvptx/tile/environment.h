@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the emitter for NVIDIA chips knows beside codegen::Environment. Shared by kernel.cc (the
-// entry), statement.cc (tiles) and access.cc (tensors). One thread.
+// entry) and all that emits statements over tiles. One thread.
 #ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_
 #define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_
 
