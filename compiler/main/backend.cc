@@ -2,13 +2,11 @@
 #include "compiler/main/backend.h"
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/digest.h"
 #include "base/status_macros.h"
-#include "compiler/codegen/nvptx/plan/unsupported.h"
 
 namespace phobos::compiler {
 namespace {
@@ -47,13 +45,6 @@ absl::StatusOr<Chip> ResolveChip(const std::string& name) {
 
 const std::string& NameOf(const Chip& chip) {
   return std::visit([](const auto& c) -> const std::string& { return c.name; }, chip);
-}
-
-absl::Status CheckSupported(const Source& source, const ir::Function& function, const Chip& chip) {
-  if (!std::holds_alternative<nvptx::Chip>(chip)) return absl::OkStatus();
-  const std::optional<nvptx::Unsupported> found = nvptx::FindUnsupported(function);
-  if (!found.has_value()) return absl::OkStatus();
-  return source.NotSupportedYet(source.At(found->op->line, found->op->column), found->what);
 }
 
 absl::StatusOr<Code> GenerateCode(const ir::Function& function, const Chip& chip) {

@@ -11,7 +11,6 @@
 #include "compiler/codegen/host/host.h"
 #include "compiler/codegen/nvptx/nvptx.h"
 #include "compiler/ir/ir.h"
-#include "compiler/syntax/source.h"
 #include "proto/phobos/compiler/v1/manifest.pb.h"
 
 namespace phobos::compiler {
@@ -23,10 +22,6 @@ absl::StatusOr<Chip> ResolveChip(const std::string& name);
 
 // The resolved name.
 const std::string& NameOf(const Chip& chip);
-
-// An error at its place in the source where the chip's back end cannot do something of the function
-// yet.
-absl::Status CheckSupported(const Source& source, const ir::Function& function, const Chip& chip);
 
 struct Code {
   std::string bytes;

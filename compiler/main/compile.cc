@@ -76,11 +76,6 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
     Fail(function.status(), variant);
     return absl::OkStatus();
   }
-  if (absl::Status status = CheckSupported(compilation.source, *function, compilation.chip);
-      !status.ok()) {
-    Fail(status, variant);
-    return absl::OkStatus();
-  }
   if (compilation.check_races) {
     const race::Report report = race::Check(*function);
     variant->set_race_verdict(VerdictOf(report.verdict));

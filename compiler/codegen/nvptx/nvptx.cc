@@ -3,7 +3,6 @@
 
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/base/call_once.h"
@@ -15,7 +14,6 @@
 #include "compiler/codegen/kernel/machine_code.h"
 #include "compiler/codegen/nvptx/kernel.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
-#include "compiler/codegen/nvptx/plan/unsupported.h"
 #include "compiler/passes/pipeline.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -122,10 +120,6 @@ absl::StatusOr<Chip> ResolveChip(std::string_view name) {
 }
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
-  if (const std::optional<Unsupported> unsupported = FindUnsupported(function)) {
-    return absl::UnimplementedError(
-        absl::StrCat("line ", unsupported->op->line, ": not supported yet: ", unsupported->what));
-  }
   ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function, passes::PassesForThreads()));
   const Plan plan = PlanFor(staged, chip.number);
   RETURN_IF_ERROR(CheckLimits(staged, plan, chip));

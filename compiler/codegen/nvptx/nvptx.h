@@ -38,8 +38,7 @@ struct Artifact {
 
 // Runs the passes that it needs itself; that they ran before does no harm. Errors:
 // ResourceExhausted where the chip cannot run it, with numbers; Internal for a fault of the
-// compiler or LLVM; Unimplemented for what
-// plan/unsupported.h finds. REQUIRES: function passes ir::Verify.
+// compiler or LLVM. REQUIRES: function passes ir::Verify.
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip);
 
 // What of this back end changes the code it makes: a number of ours (LLVM's version is the host

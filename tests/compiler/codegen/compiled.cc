@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "compiler/codegen/nvptx/plan/unsupported.h"
 #include "compiler/ir/verifier.h"
 #include "tests/compiler/codegen/emulated.h"
 #include "tests/compiler/codegen/ulp.h"
@@ -199,7 +198,6 @@ std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Functio
       text += Compare(function, chip.name, (*compiled)->Run(launch, against), want, ulps);
     }
   }
-  if (nvptx::FindUnsupported(function).has_value()) return text;
   for (int32_t threads : ThreadsUnderTest()) {
     const std::string name = absl::StrCat(threads, " threads");
     const auto emulated = Emulated::Make(function, threads);

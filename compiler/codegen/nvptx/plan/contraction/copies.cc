@@ -46,17 +46,17 @@ class Finder {
       : function_(function),
         has_copies_(has_copies),
         definitions_(ir::DefinitionsOf(function)),
-        uses_(function.value_count),
+        uses_(ir::UsesOf(function)),
         product_uses_(function.value_count) {}
 
   Copies Run() {
-    Count(function_.body);
+    CountProducts(function_.body);
     Find(function_.body, nullptr, 0);
     return std::move(found_);
   }
 
  private:
-  void Count(const ir::Block& block);
+  void CountProducts(const ir::Block& block);
   void Find(const ir::Block& block, const Op* loop, int64_t ring);
   bool IsCopied(const Op& stage) const;
   bool IsUsedIn(const ir::Block& block, ValueId value) const;
@@ -66,22 +66,18 @@ class Finder {
   const ir::Function& function_;
   const bool has_copies_;
   const std::vector<const Op*> definitions_;
-  std::vector<int> uses_;          // by ValueId
+  const std::vector<int> uses_;    // by ValueId
   std::vector<int> product_uses_;  // as what is multiplied
   Copies found_;
 };
 
-void Finder::Count(const ir::Block& block) {
+void Finder::CountProducts(const ir::Block& block) {
   for (const Op& op : block) {
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (op.operands[i] == ir::kNoValue) continue;
-      ++uses_[op.operands[i]];
-      if (op.opcode != Opcode::kDot || i == 2) continue;
+    for (size_t i = 0; op.opcode == Opcode::kDot && i < 2; ++i) {
       ++product_uses_[op.operands[i]];
       found_.operands.insert(definitions_[op.operands[i]]);
     }
-    for (const ir::Subscript& subscript : op.subscripts) ++uses_[subscript.position];
-    for (const ir::Block& region : op.regions) Count(region);
+    for (const ir::Block& region : op.regions) CountProducts(region);
   }
 }
 
