@@ -221,7 +221,7 @@ bool IsComparison(Opcode opcode) {
   return opcode >= Opcode::kEqual && opcode <= Opcode::kGreaterEqual;
 }
 
-// See ir.h: 32-bit words, and products of two of them.
+// See ir/rules/opcode.h: 32-bit words, and products of two of them.
 Value* Random(llvm::IRBuilderBase& b, Value* key, Value* counter) {
   llvm::Type* wide = counter->getType();
   llvm::Type* word = WithLanesOf(b.getInt32Ty(), wide);

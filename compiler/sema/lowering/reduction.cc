@@ -16,8 +16,8 @@ using ir::DType;
 using ir::Opcode;
 using Kind = Builtin::Kind;
 
-// Partials of a reduction (see ir.h). Along the last side they are lanes of vectors: two of f32 on
-// a chip with AVX-512, a warp of a GPU. Along another side each is a whole vector.
+// Partials of a reduction (see ir/rules/opcode.h). Along the last side they are lanes of vectors:
+// two of f32 on a chip with AVX-512, a warp of a GPU. Along another side each is a whole vector.
 constexpr int64_t kLanePartials = 32;
 constexpr int64_t kRowPartials = 4;
 
