@@ -469,7 +469,7 @@ int64_t SharedAligned(int64_t bytes) {
 
 Plan PlanFor(const ir::Function& function, int sm) { return Planner(function, sm).Make(); }
 
-ir::Function Ordered(ir::Function function, int sm) {
+ir::Function Ordered(const ir::Function& function, int sm) {
   const Plan plan = PlanFor(function, sm);
   std::map<const Op*, const Statement*> by_whole;
   for (const auto& [op, statement] : plan.statements) {

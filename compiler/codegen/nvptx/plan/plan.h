@@ -80,7 +80,7 @@ Plan PlanFor(const ir::Function& function, int sm);
 
 // The function with the order of each reduction and scan as the code for PlanFor has it.
 // REQUIRES: as PlanFor.
-ir::Function Ordered(ir::Function function, int sm);
+ir::Function Ordered(const ir::Function& function, int sm);
 
 }  // namespace phobos::compiler::nvptx
 
