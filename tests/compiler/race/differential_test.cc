@@ -95,7 +95,10 @@ class Generator {
                                               "N, 0, -3",
                                               "0, b",
                                               "b + 1",
-                                              "ph.cdiv(N, 2)"};
+                                              "ph.cdiv(N, 2)",
+                                              "b, N, ph.ctx.grid.x",
+                                              "b, ph.cdiv(N, 2), ph.ctx.grid.x",
+                                              "b, 1, ph.ctx.grid.x"};
     const std::string name = depth == 0 ? "i" : "j";
     Line("for " + name + " in ph.range(" + random_.Of(kRanges) + "):");
     ++indent_;
@@ -288,7 +291,7 @@ bool Touches(const ir::Function& function, const Witness& witness, int side) {
       RunBlock(function, launch, witness.blocks[side], [&](const ir::Op& op, const Element& e) {
         touches |= op.index == witness.param && e == witness.element &&
                    op.line == witness.lines[side] &&
-                   (op.opcode == ir::Opcode::kStore) == witness.writes[side];
+                   ir::WritesTensor(op.opcode) == witness.writes[side];
         return !touches;
       });
   return holds && touches;
