@@ -236,6 +236,14 @@ ValueId Builder::Atomic(Opcode opcode, int32_t param, std::vector<Subscript> sub
   return Append(std::move(op), has_result);
 }
 
+void Builder::Print(std::vector<std::string> texts, std::vector<ValueId> values) {
+  Op op;
+  op.opcode = Opcode::kPrint;
+  op.operands = std::move(values);
+  op.texts = std::move(texts);
+  Append(std::move(op), false);
+}
+
 VarId Builder::Declare(std::string name, ValueId initial) {
   VarId var = static_cast<VarId>(function_.vars.size());
   function_.vars.push_back({std::move(name), TypeOf(initial)});

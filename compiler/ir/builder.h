@@ -70,6 +70,8 @@ class Builder {
   ValueId Atomic(Opcode opcode, int32_t param, std::vector<Subscript> subscripts,
                  std::vector<ValueId> operands, bool has_result);
 
+  void Print(std::vector<std::string> texts, std::vector<ValueId> values);
+
   // A variable that starts as `initial`.
   VarId Declare(std::string name, ValueId initial);
   ValueId Read(VarId var);

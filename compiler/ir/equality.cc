@@ -79,7 +79,7 @@ bool AreSameOps(const Op& a, const Op& b) {
   const bool has_type = a.result != kNoValue || WritesTensor(a.opcode);
   return a.opcode == b.opcode && a.result == b.result && (!has_type || a.type == b.type) &&
          a.operands == b.operands && a.index == b.index && a.axis == b.axis &&
-         a.is_near == b.is_near && a.permutation == b.permutation &&
+         a.is_near == b.is_near && a.permutation == b.permutation && a.texts == b.texts &&
          AreSameConstants(a.constant, b.constant) &&
          std::equal(a.subscripts.begin(), a.subscripts.end(), b.subscripts.begin(),
                     b.subscripts.end(), AreSameSubscripts) &&

@@ -57,6 +57,7 @@ struct Op {
   ConstantValue constant = int64_t{0};
   std::vector<Subscript> subscripts;
   std::vector<int32_t> permutation;  // kTranspose: each side of the operand once
+  std::vector<std::string> texts;    // kPrint: what stands around its operands
   std::vector<Block> regions;
   int32_t unroll = 1;
   int32_t stages = 1;

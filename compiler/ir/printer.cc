@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace phobos::compiler::ir {
 namespace {
@@ -26,8 +27,8 @@ constexpr std::string_view kNames[] = {
     "bitcast",    "sum",        "prod",       "reduce_max", "reduce_min", "argmax",
     "argmin",     "cumsum",     "dot",        "load",       "store",      "atomic_add",
     "atomic_max", "atomic_min", "atomic_and", "atomic_or",  "atomic_xor", "atomic_cas",
-    "declare",    "write",      "for",        "while",      "if",         "yield",
-    "break",      "continue",   "return",     "assume",     "stage",
+    "print",      "declare",    "write",      "for",        "while",      "if",
+    "yield",      "break",      "continue",   "return",     "assume",     "stage",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Opcode::kStage) + 1);
 
@@ -135,6 +136,15 @@ std::string DotText(const Op& op) {
   return text;
 }
 
+std::string PrintText(const Op& op) {
+  std::string text = "print";
+  for (size_t i = 0; i < op.texts.size(); ++i) {
+    if (i > 0) absl::StrAppend(&text, ", ", ValueName(OperandAt(op, i - 1)), ",");
+    absl::StrAppend(&text, " \"", absl::CEscape(op.texts[i]), "\"");
+  }
+  return text;
+}
+
 std::string ForText(const Op& op) {
   std::string text =
       absl::StrCat("for loop", op.index, " = ", ValueName(OperandAt(op, 0)), " to ",
@@ -178,6 +188,8 @@ std::string OpText(const Function& function, const Op& op) {
       return LoadText(function, op);
     case Opcode::kStore:
       return StoreText(function, op);
+    case Opcode::kPrint:
+      return PrintText(op);
     case Opcode::kFor:
       return ForText(op);
     default:
@@ -304,6 +316,26 @@ std::string Print(const Function& function) {
   std::string out = absl::StrCat(HeaderText(function), "\n");
   PrintBlock(function, function.body, 1, &out);
   return out;
+}
+
+int PrintedAxes(const Function& function) {
+  if ((function.grid_dims_used & 4) != 0) return 3;
+  return (function.grid_dims_used & 2) != 0 ? 2 : 1;
+}
+
+std::string PrintFormat(const Function& function, const std::vector<const Op*>& definitions,
+                        const Op& print) {
+  std::string format = absl::StrCat(function.name, " block ");
+  for (int axis = 0; axis < PrintedAxes(function); ++axis) {
+    absl::StrAppend(&format, axis > 0 ? ", " : "", "{i64}");
+  }
+  format += ": ";
+  for (size_t i = 0; i < print.texts.size(); ++i) {
+    absl::StrAppend(&format, absl::StrReplaceAll(print.texts[i], {{"{", "{{"}}));
+    if (i == print.operands.size()) break;
+    absl::StrAppend(&format, "{", definitions[print.operands[i]]->type.ToString(), "}");
+  }
+  return format + "\n";
 }
 
 std::string_view Name(Opcode opcode) { return kNames[static_cast<size_t>(opcode)]; }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/ir/ir.h"
 
@@ -18,6 +19,14 @@ std::string Print(const Function& function);
 
 // One op as a line of Print, without its regions.
 std::string Print(const Function& function, const Op& op);
+
+// What a kPrint says, as base/printed_text.h takes it: the kernel's name, this block's ids on its
+// first PrintedAxes axes, each {i64}, then texts and operands in turns, and an end of line.
+// `definitions`: DefinitionsOf the function.
+std::string PrintFormat(const Function& function, const std::vector<const Op*>& definitions,
+                        const Op& print);
+// Up to the last axis that the kernel uses, and x.
+int PrintedAxes(const Function& function);
 
 // "add" for kAdd.
 std::string_view Name(Opcode opcode);

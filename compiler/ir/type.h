@@ -13,6 +13,10 @@
 namespace phobos::compiler::ir {
 
 enum class DType { kF16, kBF16, kF32, kF64, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kBool };
+// Every one of them, in the order of the enum.
+inline constexpr DType kDTypes[] = {
+    DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,  DType::kI16, DType::kI32,
+    DType::kI64, DType::kU8,   DType::kU16, DType::kU32, DType::kU64, DType::kBool};
 
 bool IsFloat(DType t);
 bool IsInteger(DType t);  // bool is not

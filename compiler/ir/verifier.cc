@@ -171,6 +171,10 @@ class Verifier {
     size_t operands = 0;
     size_t regions = 0;
     switch (op.opcode) {
+      case Opcode::kPrint:
+        if (op.texts.empty()) return Fault(op, "has no texts");
+        operands = op.texts.size() - 1;
+        break;
       case Opcode::kFor:
         operands = 3;
         regions = 1;
@@ -249,6 +253,7 @@ class Verifier {
         if (loops_.empty() || loops_.back().in_condition) return Fault(op, "is outside a loop");
         return absl::OkStatus();
       case Opcode::kReturn:
+      case Opcode::kPrint:
         return absl::OkStatus();
       case Opcode::kAssume:
         return CheckAssume(op);

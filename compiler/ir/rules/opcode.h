@@ -115,6 +115,10 @@ enum class Opcode {
   kAtomicAnd, kAtomicOr, kAtomicXor,  // operand: value. As kAnd, kOr and kXor
   kAtomicCompareSwap,  // operands: expected, new: becomes new where its bits are expected's
 
+  // ---- Output. Makes no value, touches no tensor and changes nothing that an op reads.
+  kPrint,  // operands: values of any types; `texts`, one more than those. One line of text for a
+           // person: texts[0], operand 0, texts[1], operand 1 ..., behind the block's ids
+
   // ---- Variables. Make no value.
   kDeclareVar,  // starts vars[index] anew with operand 0
   kWriteVar,    // vars[index] = operand 0

@@ -264,6 +264,8 @@ class Parser {
         return ReadLoad(op);
       case Opcode::kStore:
         return ReadStore(op);
+      case Opcode::kPrint:
+        return ReadPrint(op);
       case Opcode::kFor:
         RETURN_IF_ERROR(ReadFor(op));
         return ReadRegion(op, depth);
@@ -502,6 +504,18 @@ class Parser {
     if (op->result != kNoValue) return absl::OkStatus();
     ASSIGN_OR_RETURN(op->type, TypeOf(op->operands[0]));
     return absl::OkStatus();
+  }
+
+  // A text, and as often as there are operands one of them and a text.
+  absl::Status ReadPrint(Op* op) {
+    for (;;) {
+      RETURN_IF_ERROR(scanner_.Expect("\""));
+      ASSIGN_OR_RETURN(std::string text, scanner_.RestOfQuoted());
+      op->texts.push_back(std::move(text));
+      if (!scanner_.Take(",")) return absl::OkStatus();
+      RETURN_IF_ERROR(ReadOperand(op));
+      RETURN_IF_ERROR(scanner_.Expect(","));
+    }
   }
 
   absl::Status ReadFor(Op* op) {

@@ -19,13 +19,11 @@ namespace {
 using ir::DType;
 using ir::ElementAt;
 using ir::GatherAt;
+using ir::kDTypes;
 using ir::Opcode;
 using ir::SliceAt;
 using ir::ValueId;
 
-constexpr DType kAllTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
-                               DType::kI16, DType::kI32,  DType::kI64, DType::kU8,  DType::kU16,
-                               DType::kU32, DType::kU64,  DType::kBool};
 constexpr Opcode kSteps[] = {Opcode::kAtomicAdd, Opcode::kAtomicMaximum, Opcode::kAtomicMinimum,
                              Opcode::kAtomicAnd, Opcode::kAtomicOr,      Opcode::kAtomicXor};
 
@@ -128,7 +126,7 @@ TEST_P(AtomicOfTypeTest, TheOldValuesComeBack) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, AtomicOfTypeTest, ::testing::ValuesIn(kAllTypes),
+INSTANTIATE_TEST_SUITE_P(Types, AtomicOfTypeTest, ::testing::ValuesIn(kDTypes),
                          [](const auto& info) { return std::string(ir::Name(info.param)); });
 
 // Statements take effect in order: plain accesses of the elements come before and behind, and the

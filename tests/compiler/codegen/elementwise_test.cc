@@ -24,12 +24,9 @@ namespace phobos::compiler::testing {
 namespace {
 
 using ir::DType;
+using ir::kDTypes;
 using ir::Opcode;
 using ir::ValueId;
-
-constexpr DType kAllTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
-                               DType::kI16, DType::kI32,  DType::kI64, DType::kU8,  DType::kU16,
-                               DType::kU32, DType::kU64,  DType::kBool};
 
 std::vector<Bits> EdgeValues(DType dtype) {
   std::vector<Bits> edges;
@@ -157,7 +154,7 @@ std::vector<Case> CasesFor(DType dtype) {
       {Opcode::kLess},          {Opcode::kLessEqual},    {Opcode::kGreater},
       {Opcode::kGreaterEqual},
   };
-  for (DType to : kAllTypes) {
+  for (DType to : kDTypes) {
     all.push_back({Opcode::kCast, 1, 0, to});
     all.push_back({Opcode::kBitcast, 1, 0, to});
   }
@@ -266,7 +263,7 @@ TEST(FloatDivision, OfConstantsIsThatOfTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, ElementwiseTest, ::testing::ValuesIn(kAllTypes),
+INSTANTIATE_TEST_SUITE_P(Types, ElementwiseTest, ::testing::ValuesIn(kDTypes),
                          [](const auto& info) { return std::string(ir::Name(info.param)); });
 
 }  // namespace

@@ -20,13 +20,10 @@ namespace {
 using ir::DType;
 using ir::ElementAt;
 using ir::GatherAt;
+using ir::kDTypes;
 using ir::Opcode;
 using ir::SliceAt;
 using ir::ValueId;
-
-constexpr DType kAllTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
-                               DType::kI16, DType::kI32,  DType::kI64, DType::kU8,  DType::kU16,
-                               DType::kU32, DType::kU64,  DType::kBool};
 
 Argument Tensor(std::vector<int64_t> sides, DType dtype, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -181,7 +178,7 @@ TEST_P(MemoryOfTypeTest, ScalarsAreTestedToo) {
   EXPECT_EQ(Differences(b.Finish(), launch), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, MemoryOfTypeTest, ::testing::ValuesIn(kAllTypes),
+INSTANTIATE_TEST_SUITE_P(Types, MemoryOfTypeTest, ::testing::ValuesIn(kDTypes),
                          [](const auto& info) { return std::string(ir::Name(info.param)); });
 
 TEST_F(MemoryTest, StridedSliceOfAColumn) {

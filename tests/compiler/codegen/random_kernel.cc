@@ -24,13 +24,11 @@ using interpreter::FromReal;
 using interpreter::Launch;
 using interpreter::ToReal;
 using ir::DType;
+using ir::kDTypes;
 using ir::Opcode;
 using ir::Shape;
 using ir::ValueId;
 
-constexpr DType kTypes[] = {DType::kF16, DType::kBF16, DType::kF32, DType::kF64, DType::kI8,
-                            DType::kI16, DType::kI32,  DType::kI64, DType::kU8,  DType::kU16,
-                            DType::kU32, DType::kU64,  DType::kBool};
 constexpr size_t kMaxRank = 4;
 constexpr int64_t kMaxTensorElements = 4000;
 constexpr size_t kMaxOwnTensors = 48;
@@ -109,7 +107,7 @@ class Generator {
     const ir::Dim n{.extent = b_.AddExtent("N", multiple)};
     const ir::Dim m{.extent = b_.AddExtent("M")};
     for (int i = 0; i < 2; ++i) {
-      types_.push_back(OneOf(kTypes));
+      types_.push_back(OneOf(kDTypes));
       shapes_.push_back(NewShape());
     }
     for (int i = 0; i < 4; ++i) {
@@ -373,7 +371,7 @@ class Generator {
         Keep(b_.Elementwise(Opcode::kSelect, {Get({DType::kBool, type.shape}), a, Get(type)}));
         return;
       case 2:
-        Keep(b_.Cast(a, Below(4) == 0 ? OneOf(kTypes) : OneOf(types_)));
+        Keep(b_.Cast(a, Below(4) == 0 ? OneOf(kDTypes) : OneOf(types_)));
         return;
       case 3:
         Reinterpret(a);
@@ -534,7 +532,7 @@ class Generator {
   void Reinterpret(ValueId a) {
     const ir::Type type = TypeOf(a);
     std::vector<DType> others;
-    for (DType other : kTypes) {
+    for (DType other : kDTypes) {
       if (other != type.dtype && (other == DType::kBool) == (type.dtype == DType::kBool) &&
           ir::BitWidth(other) == ir::BitWidth(type.dtype)) {
         others.push_back(other);

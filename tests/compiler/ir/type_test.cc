@@ -9,12 +9,14 @@ namespace phobos::compiler::ir {
 namespace {
 
 TEST(DType, EveryNameLeadsBack) {
-  for (int i = 0; i <= static_cast<int>(DType::kBool); ++i) {
-    const DType dtype = static_cast<DType>(i);
+  int number = 0;
+  for (DType dtype : kDTypes) {
+    EXPECT_EQ(static_cast<int>(dtype), number++);
     EXPECT_EQ(DTypeNamed(Name(dtype)), dtype) << Name(dtype);
     EXPECT_EQ(ByteSize(dtype) * 8, BitWidth(dtype));
     EXPECT_EQ(IsFloat(dtype) + IsInteger(dtype) + (dtype == DType::kBool), 1) << Name(dtype);
   }
+  EXPECT_EQ(kDTypes[number - 1], DType::kBool);
   EXPECT_EQ(DTypeNamed("float"), std::nullopt);
 }
 

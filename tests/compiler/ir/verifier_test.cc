@@ -437,6 +437,13 @@ void AppendAtomic(Function& f, Opcode opcode, std::vector<ValueId> operands, Typ
 const Type kTile = {DType::kF32, {4}};
 
 const Case kNewest[] = {
+    {"has no texts", [](Function& f) { Insert(f, Plain(Opcode::kPrint, {})); }},
+    {"has a wrong number of operands",
+     [](Function& f) {
+       Op op = Plain(Opcode::kPrint, {F32Scalar(f)});
+       op.texts = {"only one"};
+       Insert(f, std::move(op));
+     }},
     {"has a wrong number of operands",
      [](Function& f) {
        AppendAtomic(f, Opcode::kAtomicCompareSwap, {At(f, Opcode::kLoad).result}, kTile);

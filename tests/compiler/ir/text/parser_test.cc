@@ -65,6 +65,8 @@ Function Everything() {
   b.Atomic(Opcode::kAtomicMaximum, a, {GatherAt(rows), SliceAt(zero, 8)}, {tile}, false);
   b.Atomic(Opcode::kAtomicCompareSwap, a, {ElementAt(zero), ElementAt(zero)}, {fill, fill}, true);
   b.Pair(Opcode::kJoin, tile, tile);
+  b.Print({"a \"tile\" ", "\n"}, {tile});
+  b.Print({""}, {});
   const VarId var = b.Declare("acc", tile);
   b.For(
       zero, extent, -2,
