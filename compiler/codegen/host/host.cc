@@ -22,7 +22,7 @@ namespace phobos::compiler::host {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 4;
+constexpr int kCodeVersion = 5;
 
 absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Chip& chip) {
   ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip.name));
@@ -32,7 +32,7 @@ absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Ch
   module.setTargetTriple(machine->getTargetTriple().str());
   Artifact artifact;
   artifact.entry = codegen::EntryName(function);
-  artifact.scratch_bytes = EmitKernel(function, chip, module);
+  artifact.scratch_bytes = EmitKernel(function, chip.vector_bytes, module);
   ASSIGN_OR_RETURN(const std::string object, MakeObject(module, *machine));
   ASSIGN_OR_RETURN(artifact.shared_object, LinkSharedObject(object));
   return artifact;

@@ -22,8 +22,9 @@
 namespace phobos::compiler::host {
 namespace {
 
-// Tensors of at least so many bytes are stored past the caches: the caches would not keep them, and
-// a plain store reads each line before it is overwritten.
+// Tensors that are only written, of at least so many bytes, are stored past the caches: the caches
+// would not keep them beside what is read, and a plain store reads each line before it is
+// overwritten. A smaller one stays in the caches for whoever reads it next.
 constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
 // One more than the greatest axis whose block id is read; 0 where none is.
@@ -71,8 +72,7 @@ class HostMemory : public codegen::MemoryEmitter {
     return EmitReduction(env_, op, nullptr);
   }
   void StoreScalar(const ir::Op& op) override {
-    Access(env_, op).Store(Chunk(), {}, Optional(op.operands[1]), env_.scalars[op.operands[0]],
-                           /*is_streamed=*/false);
+    Access(env_, op).Store(Chunk(), {}, Optional(op.operands[1]), env_.scalars[op.operands[0]]);
   }
   llvm::Value* AtomicScalar(const ir::Op& op) override {
     llvm::SmallVector<llvm::Value*, 2> operands;
@@ -96,10 +96,10 @@ class HostMemory : public codegen::MemoryEmitter {
 
 class KernelEmitter {
  public:
-  KernelEmitter(const ir::Function& function, const Chip& chip, llvm::Module& module)
+  KernelEmitter(const ir::Function& function, int64_t vector_bytes, llvm::Module& module)
       : function_(function),
         builder_(module.getContext()),
-        env_(function, builder_, chip.vector_bytes),
+        env_(function, builder_, vector_bytes),
         module_(module) {}
 
   int64_t Emit();
@@ -224,8 +224,8 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end,
 
 }  // namespace
 
-int64_t EmitKernel(const ir::Function& function, const Chip& chip, llvm::Module& module) {
-  return KernelEmitter(function, chip, module).Emit();
+int64_t EmitKernel(const ir::Function& function, int64_t vector_bytes, llvm::Module& module) {
+  return KernelEmitter(function, vector_bytes, module).Emit();
 }
 
 }  // namespace phobos::compiler::host

@@ -126,14 +126,8 @@ bool Access::IsContiguousAlong(int side) const {
   });
 }
 
-llvm::Value* Access::IsAligned(int64_t bytes) const {
-  llvm::IRBuilder<>& b = env_.builder;
-  llvm::Value* bits = b.CreatePtrToInt(base_, b.getInt64Ty());
-  for (const Axis& axis : axes_) {
-    if (axis.has_unit_stride) continue;
-    bits = b.CreateOr(bits, b.CreateMul(axis.stride, env_.Int(ir::ByteSize(op_.type.dtype))));
-  }
-  return b.CreateICmpEQ(b.CreateAnd(bits, bytes - 1), env_.Int(0));
+llvm::Value* Access::AddressOf(const Chunk& chunk) const {
+  return PlaceOf(chunk, {}, /*mask=*/nullptr).address;
 }
 
 llvm::Value* Access::ElementAddress(llvm::Value* base, llvm::Value* offset) const {
@@ -262,14 +256,18 @@ llvm::Value* Access::Load(const Chunk& chunk, const Positions& gathered, llvm::V
   return loaded;
 }
 
+// A bool is a byte there.
+llvm::Value* Access::InMemory(llvm::Value* value) const {
+  if (op_.type.dtype != ir::DType::kBool) return value;
+  return env_.builder.CreateZExt(value, codegen::WithLanesOf(memory_type_, value->getType()));
+}
+
 void Access::Store(const Chunk& chunk, const Positions& gathered, llvm::Value* mask,
-                   llvm::Value* value, bool is_streamed) const {
+                   llvm::Value* value) const {
   llvm::IRBuilder<>& b = env_.builder;
   const Place place = PlaceOf(chunk, gathered, mask);
-  llvm::Align align(memory_type_->getScalarSizeInBits() / 8);
-  if (op_.type.dtype == ir::DType::kBool) {
-    value = b.CreateZExt(value, codegen::WithLanesOf(memory_type_, value->getType()));
-  }
+  const llvm::Align align(memory_type_->getScalarSizeInBits() / 8);
+  value = InMemory(value);
   if (!chunk.has_lanes()) {
     env_.Branch(
         place.mask, [&] { b.CreateAlignedStore(value, place.address, align); }, [] {});
@@ -283,14 +281,16 @@ void Access::Store(const Chunk& chunk, const Positions& gathered, llvm::Value* m
   } else if (place.mask != nullptr) {
     b.CreateMaskedStore(value, place.address, align, place.mask);
   } else {
-    if (is_streamed) align = llvm::Align(chunk.lanes * align.value());
-    llvm::StoreInst* store = b.CreateAlignedStore(value, place.address, align);
-    if (is_streamed) {
-      store->setMetadata(
-          llvm::LLVMContext::MD_nontemporal,
-          llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
-    }
+    b.CreateAlignedStore(value, place.address, align);
   }
+}
+
+void Access::Stream(const Chunk& chunk, llvm::Value* value) const {
+  llvm::IRBuilder<>& b = env_.builder;
+  const llvm::Align align(chunk.lanes * memory_type_->getScalarSizeInBits() / 8);
+  llvm::StoreInst* store = b.CreateAlignedStore(InMemory(value), AddressOf(chunk), align);
+  llvm::Metadata* one = llvm::ConstantAsMetadata::get(b.getInt32(1));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b.getContext(), one));
 }
 
 void Access::ForEachLane(
@@ -353,13 +353,9 @@ llvm::Value* Access::Atomic(const Chunk& chunk, const Positions& gathered,
                             llvm::ArrayRef<llvm::Value*> operands) const {
   llvm::IRBuilder<>& b = env_.builder;
   const Place place = PlaceOf(chunk, gathered, /*mask=*/nullptr);
-  const bool is_bool = op_.type.dtype == ir::DType::kBool;
   const bool has_result = op_.result != ir::kNoValue;
   llvm::SmallVector<llvm::Value*, 2> own(operands);
-  for (llvm::Value*& operand : own) {
-    if (!is_bool) continue;
-    operand = b.CreateZExt(operand, codegen::WithLanesOf(memory_type_, operand->getType()));
-  }
+  for (llvm::Value*& operand : own) operand = InMemory(operand);
   llvm::Value* before = nullptr;
   if (!chunk.has_lanes()) {
     before = env_.Choose(
@@ -385,7 +381,7 @@ llvm::Value* Access::Atomic(const Chunk& chunk, const Positions& gathered,
     if (has_result) before = b.CreateLoad(type, results);
   }
   if (!has_result) return nullptr;
-  return is_bool ? b.CreateIsNotNull(before) : before;
+  return op_.type.dtype == ir::DType::kBool ? b.CreateIsNotNull(before) : before;
 }
 
 }  // namespace phobos::compiler::host

@@ -47,6 +47,9 @@ class Access {
   // i1: every element is inside; gathered positions do not count, they are tested one by one.
   llvm::Value* inside() const { return inside_; }
 
+  // The address of the element at every slice's start, inside or not.
+  llvm::Value* start() const { return base_; }
+
   // Emits what chunks that are not inside need, before the loops over them.
   void PrepareRanges();
 
@@ -65,12 +68,15 @@ class Access {
   // Whether `side` runs along consecutive addresses.
   bool IsContiguousAlong(int side) const;
 
-  // i1: the address of the first element of each of the tile's rows is a multiple of `bytes`.
-  llvm::Value* IsAligned(int64_t bytes) const;
+  // The address of a chunk's first element. REQUIRES: the chunk is inside, contiguous along its
+  // lanes; no gather.
+  llvm::Value* AddressOf(const Chunk& chunk) const;
 
   // The sides that gathered positions stand for: [first, first + count).
   int gather_side() const { return gather_side_; }
   int gather_side_count() const { return gather_side_count_; }
+
+  int64_t element_bytes() const { return ir::ByteSize(op_.type.dtype); }
 
   // Of the tensor.
   size_t dimensions() const { return op_.subscripts.size(); }
@@ -78,10 +84,11 @@ class Access {
   // The elements of a chunk. `mask` (null: all) and `fill` (null: zero) have the chunk's lanes.
   llvm::Value* Load(const Chunk& chunk, const Positions& gathered, llvm::Value* mask,
                     llvm::Value* fill) const;
-  // `is_streamed`: past the caches. REQUIRES then: the chunk is inside, contiguous and aligned to
-  // its own size.
-  void Store(const Chunk& chunk, const Positions& gathered, llvm::Value* mask, llvm::Value* value,
-             bool is_streamed) const;
+  void Store(const Chunk& chunk, const Positions& gathered, llvm::Value* mask,
+             llvm::Value* value) const;
+  // The same past the caches. REQUIRES: the chunk is inside, contiguous along its lanes and aligned
+  // to its own size; no gather.
+  void Stream(const Chunk& chunk, llvm::Value* value) const;
   // Does the atomic on each element of a chunk, in order, and gives the elements as they were, 0
   // outside; null where the op has no result. `operands` have the chunk's lanes.
   llvm::Value* Atomic(const Chunk& chunk, const Positions& gathered,
@@ -108,6 +115,7 @@ class Access {
   llvm::Value* SliceMask(const Chunk& chunk, const Axis& axis) const;
   llvm::Value* OffsetVector(const Chunk& chunk, const Axis& axis, llvm::Value* index) const;
   llvm::Value* ElementAddress(llvm::Value* base, llvm::Value* offset) const;
+  llvm::Value* InMemory(llvm::Value* value) const;
   bool HasVectorForm(const Place& place) const;
   llvm::Value* LoadLaneByLane(const Chunk& chunk, const Place& place, llvm::Value* fill) const;
   void StoreLaneByLane(const Chunk& chunk, const Place& place, llvm::Value* value) const;

@@ -1,16 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/host/tile/environment.h"
 
+#include <algorithm>
+
 #include "llvm/IR/DerivedTypes.h"
 
 namespace phobos::compiler::host {
+namespace {
+
+bool AreSame(const ir::Subscript& a, const ir::Subscript& b) {
+  return a.kind == b.kind && a.position == b.position && a.length == b.length;
+}
+
+const ir::Op* FindStoreBeside(const ir::Block& block, const ir::Op& load) {
+  for (const ir::Op& op : block) {
+    if (op.opcode == ir::Opcode::kStore && op.index != load.index &&
+        std::equal(op.subscripts.begin(), op.subscripts.end(), load.subscripts.begin(),
+                   load.subscripts.end(), AreSame)) {
+      return &op;
+    }
+    for (const ir::Block& region : op.regions) {
+      if (const ir::Op* found = FindStoreBeside(region, load)) return found;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 Environment::Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_builder,
                          int64_t bytes)
     : codegen::Environment(ir_function, ir_builder),
       vector_bytes(bytes),
       is_streamed(ir_function.params.size()),
-      held_tiles(ir_function.value_count) {}
+      held_tiles(ir_function.value_count),
+      was_read(ir_function.value_count) {}
+
+const ir::Op* Environment::StoreBeside(const ir::Op& load) const {
+  return FindStoreBeside(function.body, load);
+}
 
 llvm::Value* Environment::Buffer(llvm::Type* element, unsigned count) const {
   llvm::AllocaInst* buffer = Slot(llvm::ArrayType::get(element, count));

@@ -14,6 +14,12 @@
 
 namespace phobos::compiler::host {
 
+inline constexpr int64_t kLineBytes = 64;  // of a cache
+
+// passes::Cost of what a statement computes for an element: above, it has work enough to overlap
+// with memory's, and what a choice a vector costs is nothing.
+inline constexpr int kDear = 16;
+
 struct Environment : codegen::Environment {
   // `bytes` is the width of the chip's vectors.
   Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_builder, int64_t bytes);
@@ -23,6 +29,13 @@ struct Environment : codegen::Environment {
   std::vector<llvm::Value*> is_streamed;
   // By ValueId: the address in scratch memory of a tile that a kStage holds.
   std::vector<llvm::Value*> held_tiles;
+
+  // By ValueId of a kLoad: whether a statement has read that tile already. Evaluators keep it.
+  mutable std::vector<bool> was_read;
+
+  // A store whose subscripts are those of the load: it will fill the same place of another tensor.
+  // Null where there is none.
+  const ir::Op* StoreBeside(const ir::Op& load) const;
 
   // A Slot for so many elements, aligned for vectors.
   llvm::Value* Buffer(llvm::Type* element, unsigned count) const;

@@ -15,6 +15,7 @@
 namespace phobos::compiler::host {
 
 void Evaluator::CollectOperands(const ir::Op& op) {
+  is_store_ |= op.opcode == ir::Opcode::kStore;
   for (ir::ValueId operand : op.operands) {
     if (operand != ir::kNoValue) Collect(operand);
   }
@@ -35,6 +36,7 @@ void Evaluator::Collect(ir::ValueId value) {
     integer_bytes_ = std::max(integer_bytes_, bytes);
   }
   if (op.opcode == ir::Opcode::kLoad) loads_[value];
+  reads_held_ |= op.opcode == ir::Opcode::kStage || op.opcode == ir::Opcode::kReadVar;
   if (op.opcode != ir::Opcode::kStage) CollectOperands(op);
 }
 
@@ -50,6 +52,8 @@ llvm::Value* Evaluator::PrepareLoads() {
   for (auto& [value, access] : loads_) {
     access.emplace(env_, *env_.definitions[value]);
     inside = env_.And(inside, access->inside());
+    PrepareAhead(*env_.definitions[value], *access);
+    env_.was_read[value] = true;
   }
   return inside;
 }
@@ -228,10 +232,59 @@ llvm::Value* Evaluator::EvaluateReshape(const ir::Op& op, const Chunk& chunk) {
   return Spread(Evaluate(op.operands[0], part), chunk);
 }
 
+// Where a tile is used several times and much is computed on it, an earlier statement has brought
+// it into the cache as a rule, and memory would be idle meanwhile.
+void Evaluator::PrepareAhead(const ir::Op& load, const Access& access) {
+  if (cost_ <= kDear || !env_.was_read[load.result] || access.gather_side_count() > 0) return;
+  Ahead& ahead = ahead_[load.result];
+  ahead.bytes_to_next = BytesToNext(access);
+  const ir::Op* store = is_store_ ? nullptr : env_.StoreBeside(load);
+  if (store == nullptr) return;
+  ahead.store.emplace(env_, *store);
+  ahead.bytes_to_store = env_.Int(0);
+  if (env_.is_streamed[store->index] == nullptr) return;
+  // What goes past the caches must not be in them: then the load's own place is named once more.
+  auto bits = [&](llvm::Value* address) { return b_.CreatePtrToInt(address, b_.getInt64Ty()); };
+  llvm::Value* start = bits(ahead.store->start());
+  llvm::Value* is_streamed = b_.CreateAnd(env_.is_streamed[store->index],
+                                          b_.CreateIsNull(b_.CreateAnd(start, kLineBytes - 1)));
+  ahead.bytes_to_store =
+      b_.CreateSelect(is_streamed, b_.CreateSub(bits(access.start()), start), ahead.bytes_to_store);
+}
+
+// i64: how far the tile is from where it was when the statement ran before, which is where it will
+// be the next time, as a rule; 0 the first time.
+llvm::Value* Evaluator::BytesToNext(const Access& access) const {
+  llvm::AllocaInst* before = env_.Slot(b_.getInt64Ty());
+  llvm::IRBuilder<>(before->getNextNode()).CreateStore(env_.Int(0), before);
+  llvm::Value* last = b_.CreateLoad(b_.getInt64Ty(), before);
+  llvm::Value* start = b_.CreatePtrToInt(access.start(), b_.getInt64Ty());
+  b_.CreateStore(start, before);
+  return b_.CreateSelect(b_.CreateIsNull(last), env_.Int(0), b_.CreateSub(start, last));
+}
+
+// Addresses that are nobody's do no harm.
+void Evaluator::Prefetch(const Access& access, const Chunk& chunk, llvm::Value* bytes_ahead) const {
+  if (!access.IsContiguousAlong(chunk.lane_side)) return;
+  llvm::Type* byte = b_.getInt8Ty();
+  llvm::Value* address = b_.CreateGEP(byte, access.AddressOf(chunk), bytes_ahead);
+  for (int64_t at = 0; at < chunk.lanes * access.element_bytes(); at += kLineBytes) {
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {b_.CreateConstGEP1_64(byte, address, at), /*read*/ b_.getInt32(0),
+                        /*all caches*/ b_.getInt32(3), /*of data*/ b_.getInt32(1)});
+  }
+}
+
 llvm::Value* Evaluator::EvaluateLoad(const ir::Op& op, const Chunk& chunk) {
   const Access& access = *loads_[op.result];
   const Access::Positions positions = EvaluatePositions(op, access, chunk);
   llvm::Value* fill = EvaluateBroadcast(op.operands[0], chunk);
+  if (const auto ahead = ahead_.find(op.result); ahead != ahead_.end() && chunk.is_inside) {
+    Prefetch(access, chunk, ahead->second.bytes_to_next);
+    if (ahead->second.store.has_value()) {
+      Prefetch(*ahead->second.store, chunk, ahead->second.bytes_to_store);
+    }
+  }
   return access.Load(chunk, positions, EvaluateBroadcast(op.operands[1], chunk), fill);
 }
 

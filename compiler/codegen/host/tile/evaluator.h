@@ -62,6 +62,9 @@ class Evaluator {
   // the tile that the value is broadcast to.
   void TraceLanes(ir::ValueId value, size_t rank, int lane_side);
 
+  // Whether anything is read from tiles in memory.
+  bool reads_held() const { return reads_held_; }
+
   // Forgets what was computed: no longer in sight, or of an older state of memory.
   void Forget() { known_.clear(); }
 
@@ -75,6 +78,13 @@ class Evaluator {
   Access::Positions EvaluatePositions(const ir::Op& op, const Access& access, const Chunk& chunk);
 
  private:
+  // What a statement brings into the caches while it computes, beside each chunk of a load.
+  struct Ahead {
+    llvm::Value* bytes_to_next = nullptr;   // i64: the tile of the next time
+    std::optional<Access> store;            // what this block will store at the same place
+    llvm::Value* bytes_to_store = nullptr;  // i64: 0, or away from there where it is not to come
+  };
+
   // A value at a place: what is known already of the chunk that is being emitted.
   using Known = std::tuple<ir::ValueId, bool, std::vector<llvm::Value*>>;
 
@@ -85,14 +95,20 @@ class Evaluator {
   llvm::Value* EvaluateIota(const Chunk& chunk);
   llvm::Value* EvaluateReshape(const ir::Op& op, const Chunk& chunk);
   llvm::Value* EvaluateLoad(const ir::Op& op, const Chunk& chunk);
+  void PrepareAhead(const ir::Op& load, const Access& access);
+  llvm::Value* BytesToNext(const Access& access) const;
+  void Prefetch(const Access& access, const Chunk& chunk, llvm::Value* bytes_ahead) const;
   llvm::Value* Spread(llvm::Value* value, const Chunk& chunk);
 
   const Environment& env_;
   llvm::IRBuilder<>& b_;
   std::map<ir::ValueId, std::optional<Access>> loads_;
-  std::vector<bool> collected_;                       // by ValueId
+  std::map<ir::ValueId, Ahead> ahead_;  // of loads that fetch more than their own elements
+  std::vector<bool> collected_;         // by ValueId
   std::set<std::pair<ir::ValueId, int>> lane_sides_;  // of values; Chunk::kNoSide: no side alone
   int cost_ = 0;
+  bool reads_held_ = false;
+  bool is_store_ = false;
   int float_bytes_ = 0;  // the widest float and integer
   int integer_bytes_ = 1;
   std::map<Known, llvm::Value*> known_;

@@ -14,6 +14,11 @@
 namespace phobos::compiler::host {
 namespace {
 
+constexpr int64_t kLeastStreamed = 16;  // bytes that there is an instruction for
+// A row of at least so many bytes is stored past the caches wherever it begins; a shorter one has
+// too few whole lines, unless it begins with one.
+constexpr int64_t kLongBytes = 1024;
+
 // One statement, while it is emitted.
 class Statement {
  public:
@@ -25,9 +30,10 @@ class Statement {
   llvm::Value* StreamCondition() const;
   void PreparePrefix();
 
-  void EmitInside(Chunk chunk);
   void EmitSides(size_t side, Chunk chunk);
   void EmitInnermost(Chunk chunk);
+  void EmitWhole(const Chunk& chunk, llvm::Value* end, unsigned unroll);
+  void EmitStreamed(const Chunk& chunk, llvm::Value* past, llvm::Value* end, llvm::Value* stream);
   void EmitInnermostClipped(Chunk chunk);
   void EmitChunk(Chunk chunk, llvm::Value* index, unsigned valid_lanes);
   void EmitAtomic(const Chunk& chunk);
@@ -38,12 +44,13 @@ class Statement {
   const ir::Type type_;           // of the tile that is stored
   const int lane_side_;           // its last long one
   const int64_t length_;          // of that
+  const int64_t bytes_;           // of an element
   llvm::Value* held_ = nullptr;   // where it is stored, unless to a tensor
   std::optional<Access> target_;  // the tensor's; beside held_, of an atomic with a result
   Evaluator evaluator_;
   unsigned lanes_ = 1;
   unsigned unroll_ = 1;
-  bool is_streamed_ = false;
+  llvm::Value* stream_ = nullptr;  // i1: whether to store past the caches; null: never
   llvm::Value* prefix_ = nullptr;  // elements along the lanes that are inside in every row, or null
 };
 
@@ -56,6 +63,7 @@ Statement::Statement(const Environment& environment, const ir::Op& op)
       type_(codegen::StoredType(environment.function, op)),
       lane_side_(LaneSide(type_.shape)),
       length_(type_.shape[lane_side_]),
+      bytes_(ir::ByteSize(type_.dtype)),
       evaluator_(environment) {
   if (op.opcode == ir::Opcode::kStage) {
     held_ = env_.held_tiles[op.result];
@@ -77,26 +85,26 @@ llvm::Value* Statement::PrepareAccesses() {
   return inside;
 }
 
-// i1, or null where streaming stores are out of the question.
+// i1, or null where stores past the caches are out of the question.
 llvm::Value* Statement::StreamCondition() const {
   if (!target_.has_value() || env_.is_streamed[op_.index] == nullptr) return nullptr;
-  const unsigned chunk_bytes = lanes_ * static_cast<unsigned>(ir::ByteSize(type_.dtype));
-  if (chunk_bytes < 16 || length_ % lanes_ != 0) return nullptr;
-  if (op_.operands[1] != ir::kNoValue || !target_->IsContiguousAlong(lane_side_) ||
-      evaluator_.cost() > 16) {
-    return nullptr;
-  }
-  return b_.CreateAnd(env_.is_streamed[op_.index], target_->IsAligned(chunk_bytes));
+  if (lanes_ * bytes_ < kLeastStreamed || length_ < 2 * int64_t{lanes_}) return nullptr;
+  if (op_.operands[1] != ir::kNoValue || target_->gather_side_count() > 0) return nullptr;
+  if (!target_->IsContiguousAlong(lane_side_)) return nullptr;
+  return env_.is_streamed[op_.index];
 }
 
 void Statement::Emit() {
   llvm::Value* inside = PrepareAccesses();
+  stream_ = StreamCondition();
   Chunk chunk;
   chunk.indices.resize(type_.shape.size());
   evaluator_.EmitBothWays(inside, [&](bool is_inside) {
-    if (is_inside) return EmitInside(chunk);
-    if (target_.has_value()) target_->PrepareRanges();
-    PreparePrefix();
+    chunk.is_inside = is_inside;
+    if (!is_inside) {
+      if (target_.has_value()) target_->PrepareRanges();
+      PreparePrefix();
+    }
     EmitSides(0, chunk);
   });
 }
@@ -108,20 +116,6 @@ void Statement::PreparePrefix() {
   }
   prefix_ =
       evaluator_.PreparePrefix(length_, target_.has_value() ? &*target_ : nullptr, lane_side_);
-}
-
-void Statement::EmitInside(Chunk chunk) {
-  chunk.is_inside = true;
-  llvm::Value* stream = StreamCondition();
-  if (stream == nullptr) return EmitSides(0, chunk);
-  env_.Branch(
-      stream,
-      [&] {
-        is_streamed_ = true;
-        EmitSides(0, chunk);
-        is_streamed_ = false;
-      },
-      [&] { EmitSides(0, chunk); });
 }
 
 // A loop over each side before the lanes'; where a part may lie outside, over what would be stored
@@ -151,20 +145,77 @@ void Statement::EmitSides(size_t side, Chunk chunk) {
 }
 
 void Statement::EmitInnermost(Chunk chunk) {
-  const int64_t side = length_;
   const int64_t turn = int64_t{lanes_} * unroll_;
+  const int64_t whole = length_ / turn * turn;
+  if (whole > 0) EmitWhole(chunk, env_.Int(whole), unroll_);
+  if (whole < length_) EmitChunk(chunk, env_.Int(whole), static_cast<unsigned>(length_ - whole));
+}
+
+// The chunks of [0, end) of a row, which is inside, `unroll` a turn. REQUIRES: whole turns.
+void Statement::EmitWhole(const Chunk& chunk, llvm::Value* end, unsigned unroll) {
+  const int64_t turn = int64_t{lanes_} * unroll;
   auto emit_turn = [&](llvm::Value* start) {
-    for (unsigned u = 0; u < unroll_; ++u) {
+    for (unsigned u = 0; u < unroll; ++u) {
       EmitChunk(chunk, b_.CreateAdd(start, env_.Int(int64_t{u} * lanes_)), lanes_);
     }
   };
-  const int64_t whole = side / turn * turn;
-  if (whole == turn) {
-    emit_turn(env_.Int(0));
-  } else if (whole > 0) {
-    env_.Loop(env_.Int(0), env_.Int(whole), turn, emit_turn);
+  auto emit_plain = [&] {
+    if (end == env_.Int(turn)) return emit_turn(env_.Int(0));
+    env_.Loop(env_.Int(0), end, turn, emit_turn);
+  };
+  if (stream_ == nullptr) return emit_plain();
+  Chunk first = chunk;
+  first.indices[lane_side_] = env_.Int(0);
+  first.valid_lanes = lanes_;
+  llvm::Value* address = b_.CreatePtrToInt(target_->AddressOf(first), b_.getInt64Ty());
+  llvm::Value* past = b_.CreateAnd(address, kLineBytes - 1);
+  llvm::Value* can_stream = b_.CreateIsNull(past);
+  // A vector of a held tile that is moved would lie across two that may not be in memory yet.
+  if (!evaluator_.reads_held()) {
+    llvm::Value* is_long = b_.CreateICmpSGE(end, env_.Int(kLongBytes / bytes_));
+    llvm::Value* can_be_aligned = b_.CreateIsNull(b_.CreateAnd(past, bytes_ - 1));
+    can_stream = b_.CreateOr(can_stream, b_.CreateAnd(is_long, can_be_aligned));
   }
-  if (whole < side) EmitChunk(chunk, env_.Int(whole), static_cast<unsigned>(side - whole));
+  llvm::Value* stream = b_.CreateAnd(stream_, can_stream);
+  past = b_.CreateUDiv(past, env_.Int(bytes_));
+  if (evaluator_.cost() > kDear) {
+    past = b_.CreateSelect(stream, past, env_.Int(0));
+    return EmitStreamed(chunk, past, end, stream);
+  }
+  env_.Branch(
+      stream, [&] { EmitStreamed(chunk, past, end, /*stream=*/nullptr); }, emit_plain);
+}
+
+// As EmitWhole; past the caches, where `stream` (null: true) says so: from `past` elements before
+// the row on, vectors are where they are aligned. The first and the last of them are moved into
+// the row, and only what is in it of their own places is stored, plainly: the rest of their lines
+// is other rows'.
+void Statement::EmitStreamed(const Chunk& chunk, llvm::Value* past, llvm::Value* end,
+                             llvm::Value* stream) {
+  llvm::Value* last = b_.CreateSub(end, env_.Int(lanes_));
+  env_.Loop(b_.CreateNeg(past), end, lanes_, [&](llvm::Value* aligned) {
+    llvm::Value* index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, aligned, env_.Int(0));
+    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, last);
+    Chunk moved = chunk;
+    moved.indices[lane_side_] = index;
+    moved.valid_lanes = lanes_;
+    evaluator_.Forget();
+    llvm::Value* value = evaluator_.EvaluateBroadcast(op_.operands[0], moved);
+    auto store_in_row = [&] {
+      llvm::Value* by = b_.CreateTrunc(b_.CreateSub(aligned, index), b_.getInt32Ty());
+      llvm::Value* place =
+          b_.CreateSub(b_.CreateStepVector(llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_)),
+                       b_.CreateVectorSplat(lanes_, by));
+      llvm::Value* lanes = b_.CreateVectorSplat(lanes_, b_.getInt32(lanes_));
+      target_->Store(moved, {}, b_.CreateICmpULT(place, lanes), value);
+    };
+    env_.Branch(
+        env_.And(stream, b_.CreateICmpEQ(index, aligned)), [&] { target_->Stream(moved, value); },
+        [&] {
+          if (stream == nullptr) return store_in_row();
+          env_.Branch(stream, store_in_row, [&] { target_->Store(moved, {}, nullptr, value); });
+        });
+  });
 }
 
 // As EmitInnermost, where a part may lie outside; skips chunks of which nothing would be stored.
@@ -186,8 +237,7 @@ void Statement::EmitInnermostClipped(Chunk chunk) {
     llvm::Value* inside = b_.CreateAnd(prefix_, env_.Int(-int64_t{lanes_}));
     Chunk part = chunk;
     part.is_inside = true;
-    env_.Loop(env_.Int(0), inside, lanes_,
-              [&](llvm::Value* index) { EmitChunk(part, index, lanes_); });
+    EmitWhole(part, inside, /*unroll=*/1);
     begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, begin, inside);
   }
   if (whole > 0) {
@@ -209,7 +259,7 @@ void Statement::EmitChunk(Chunk chunk, llvm::Value* index, unsigned valid_lanes)
   if (target_.has_value()) {
     const Access::Positions positions = evaluator_.EvaluatePositions(op_, *target_, chunk);
     llvm::Value* mask = evaluator_.EvaluateBroadcast(op_.operands[1], chunk);
-    target_->Store(chunk, positions, mask, value, is_streamed_);
+    target_->Store(chunk, positions, mask, value);
   } else {
     StoreHeld(env_, held_, type_, chunk, value);
   }
