@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printed_text.h"
+
 namespace phobos::launch {
 namespace {
 
@@ -81,6 +83,21 @@ Status CheckFeatures(const std::string& path, const std::vector<std::string>& ne
                                                " was compiled for; compile it for this machine");
 }
 
+// What an artifact calls, see Printing at Artifact in the manifest.
+using PrintFunction = void (*)(const char* format, int64_t size, const void* const* values);
+
+void WriteToStandardError(const char* format, int64_t size, const void* const* values) {
+  const std::string text = PrintedText(std::string_view(format, static_cast<size_t>(size)), values);
+  for (size_t done = 0; done < text.size();) {
+    const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
+    if (written > 0) {
+      done += static_cast<size_t>(written);
+    } else if (errno != EINTR) {
+      return;  // nobody reads it
+    }
+  }
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<HostKernel>> HostKernel::Load(
@@ -105,6 +122,12 @@ StatusOr<std::unique_ptr<HostKernel>> HostKernel::Load(
 
 std::unique_ptr<HostKernel> HostKernel::Of(Entry entry) {
   return std::unique_ptr<HostKernel>(new HostKernel(nullptr, entry, 0));
+}
+
+void HostKernel::PrintToStandardError() {
+  void* variable = library_ == nullptr ? nullptr : dlsym(library_, "phobos_print");
+  if (variable == nullptr) return;  // it prints nothing
+  std::atomic_ref<PrintFunction>(*static_cast<PrintFunction*>(variable)) = &WriteToStandardError;
 }
 
 HostKernel::~HostKernel() {

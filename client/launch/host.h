@@ -35,6 +35,11 @@ class HostKernel {
   HostKernel(const HostKernel&) = delete;
   HostKernel& operator=(const HostKernel&) = delete;
 
+  // From now on what the kernel prints goes to standard error, a line and the elements that belong
+  // to it in one write; an artifact that was not told so prints nothing. Other HostKernels of the
+  // same file follow.
+  void PrintToStandardError();
+
   Entry entry() const { return entry_; }
   int64_t scratch_bytes() const { return scratch_bytes_; }
 

@@ -3,16 +3,20 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/printed_text.h"
 #include "base/status_macros.h"
 #include "compiler/interpreter/access.h"
 #include "compiler/interpreter/operation.h"
 #include "compiler/interpreter/tile.h"
+#include "compiler/ir/equality.h"
+#include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 
 namespace phobos::compiler::interpreter {
@@ -58,14 +62,26 @@ bool FitsInto(const ir::Function& function, int64_t elements) {
   return Reserve(function.body, &elements);
 }
 
+// The elements as they lie in memory.
+std::string InMemory(const Tile& tile) {
+  const auto size = static_cast<size_t>(ir::ByteSize(tile.type.dtype));
+  std::string bytes(tile.elements.size() * size, '\0');
+  for (size_t i = 0; i < tile.elements.size(); ++i) {
+    std::memcpy(bytes.data() + i * size, &tile.elements[i], size);
+  }
+  return bytes;
+}
+
 class Interpreter {
  public:
-  // All but the limit must outlive it, and pass what Interpret checks.
+  // All but the limit must outlive it (`printed` may be null), and pass what Interpret checks.
   Interpreter(const ir::Function& function, const std::vector<int64_t>& extents, Launch* launch,
-              int64_t steps)
+              int64_t steps, std::string* printed)
       : function_(function),
+        definitions_(ir::DefinitionsOf(function)),
         extents_(extents),
         launch_(launch),
+        printed_(printed),
         steps_left_(steps),
         values_(function.value_count),
         vars_(function.vars.size()),
@@ -136,6 +152,9 @@ class Interpreter {
         return Flow::kContinue;
       case Opcode::kReturn:
         return Flow::kReturn;
+      case Opcode::kPrint:
+        if (printed_ != nullptr) Print(op);
+        return Flow::kOn;
       case Opcode::kAssume:
         if (IsTrue(op.operands[0])) return Flow::kOn;
         return absl::FailedPreconditionError(absl::StrCat("the launch breaks the assumption of ",
@@ -243,6 +262,16 @@ class Interpreter {
     return before;
   }
 
+  void Print(const Op& op) {
+    std::vector<const void*> values;
+    const int axes = ir::PrintedAxes(function_);
+    for (int axis = 0; axis < axes; ++axis) values.push_back(&block_[axis]);
+    std::vector<std::string> bytes;
+    for (ValueId operand : op.operands) bytes.push_back(InMemory(ValueOf(operand)));
+    for (const std::string& operand : bytes) values.push_back(operand.data());
+    *printed_ += PrintedText(ir::PrintFormat(function_, definitions_, op), values.data());
+  }
+
   std::vector<const Tile*> PositionsOf(const Op& op) const {
     std::vector<const Tile*> positions;
     for (const ir::Subscript& s : op.subscripts) positions.push_back(&ValueOf(s.position));
@@ -257,8 +286,10 @@ class Interpreter {
   bool IsTrue(ValueId value) const { return ScalarOf(value) != 0; }
 
   const ir::Function& function_;
+  const std::vector<const Op*> definitions_;
   const std::vector<int64_t>& extents_;
   Launch* const launch_;
+  std::string* const printed_;
   int64_t steps_left_;
   std::vector<Tile> values_;  // by ValueId
   std::vector<Tile> vars_;    // by VarId
@@ -333,7 +364,7 @@ absl::StatusOr<std::vector<int64_t>> ExtentsOf(const ir::Function& function, con
 }
 
 absl::StatusOr<std::vector<Argument>> Interpret(const ir::Function& function, Launch launch,
-                                                const Limits& limits) {
+                                                const Limits& limits, std::string* printed) {
   RETURN_IF_ERROR(ir::Verify(function));
   ASSIGN_OR_RETURN(const std::vector<int64_t> extents, ExtentsOf(function, launch));
   RETURN_IF_ERROR(CheckGrid(function, launch));
@@ -341,7 +372,7 @@ absl::StatusOr<std::vector<Argument>> Interpret(const ir::Function& function, La
     return absl::ResourceExhaustedError(absl::StrCat(
         "the tiles of ", function.name, " have more than ", limits.elements, " elements"));
   }
-  Interpreter interpreter(function, extents, &launch, limits.steps);
+  Interpreter interpreter(function, extents, &launch, limits.steps, printed);
   for (int64_t z = 0; z < launch.grid[2]; ++z) {
     for (int64_t y = 0; y < launch.grid[1]; ++y) {
       for (int64_t x = 0; x < launch.grid[0]; ++x) {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -39,12 +40,14 @@ struct Limits {
 // InvalidArgument: an argument that does not fit its parameter, or the other arguments.
 absl::StatusOr<std::vector<int64_t>> ExtentsOf(const ir::Function& function, const Launch& launch);
 
-// The arguments after the launch. Errors: as ir::Verify and ExtentsOf; InvalidArgument (a grid with
-// a negative side, or with blocks in a dimension that the function does not use);
-// FailedPrecondition (an assumption of the function is false at this launch); ResourceExhausted
-// (over a limit); Unimplemented (an opcode that the interpreter does not know).
+// The arguments after the launch; what it prints is added to `printed`, unless that is null.
+// Errors: as ir::Verify and ExtentsOf; InvalidArgument (a grid with a negative side, or with blocks
+// in a dimension that the function does not use); FailedPrecondition (an assumption of the function
+// is false at this launch); ResourceExhausted (over a limit); Unimplemented (an opcode that the
+// interpreter does not know).
 absl::StatusOr<std::vector<Argument>> Interpret(const ir::Function& function, Launch launch,
-                                                const Limits& limits = {});
+                                                const Limits& limits = {},
+                                                std::string* printed = nullptr);
 
 }  // namespace phobos::compiler::interpreter
 

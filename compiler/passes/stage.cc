@@ -113,7 +113,7 @@ std::vector<bool> Stager::Decide() {
   for (size_t place = places_.size(); place-- > 0;) {
     const Op& op = *places_[place].op;
     std::vector<size_t> evaluations;
-    if (IsTileStatement(function_, op)) {
+    if (IsTileStatement(function_, op) || op.opcode == Opcode::kPrint) {
       evaluations = {place};
     } else if (op.result != ir::kNoValue && IsTile(op.result)) {
       evaluations = std::move(evaluated_at_[op.result]);
@@ -160,9 +160,10 @@ bool Stager::NeedsMemory(const Op& op, ValueId value) const {
   if (op.opcode == Opcode::kDot) {
     return (value == op.operands[0] || value == op.operands[1]) && operand.opcode != Opcode::kStage;
   }
-  if (op.opcode != Opcode::kReshape) return false;
-  return operand.opcode != Opcode::kReadVar && operand.opcode != Opcode::kStage &&
-         ir::LongSides(operand.type.shape) != ir::LongSides(op.type.shape);
+  const bool is_in_order = op.opcode != Opcode::kPrint &&
+                           (op.opcode != Opcode::kReshape ||
+                            ir::LongSides(operand.type.shape) == ir::LongSides(op.type.shape));
+  return !is_in_order && operand.opcode != Opcode::kReadVar && operand.opcode != Opcode::kStage;
 }
 
 // Whether `op` asks for an element of its operand once for each of several elements.

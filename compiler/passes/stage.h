@@ -19,8 +19,8 @@ namespace phobos::compiler::passes {
 // a reduction that gives a tile or an atomic that gives one is the operand of a kStage and of
 // nothing else; a kDot that of a kStage, kDeclareVar or kWriteVar and of nothing else, and what it
 // multiplies are kStages. The operand of a kReshape that has not the same long sides (ir/shape.h)
-// is in memory: a kStage or a kReadVar. REQUIRES: the function passes ir::Verify; the result does
-// too.
+// is in memory: a kStage or a kReadVar; so is a tile that a kPrint prints. REQUIRES: the function
+// passes ir::Verify; the result does too.
 ir::Function Stage(ir::Function function);
 
 // The same for a chip whose threads hold tiles in registers, where holding costs nothing: there a

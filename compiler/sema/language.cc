@@ -72,7 +72,7 @@ constexpr Builtin kBuiltins[] = {
     {"atomic_or", Kind::kAtomic, Opcode::kAtomicOr, "A,v"},
     {"atomic_xor", Kind::kAtomic, Opcode::kAtomicXor, "A,v"},
     {"atomic_cas", Kind::kAtomic, Opcode::kAtomicCompareSwap, "A,expected,new"},
-    {"print", Kind::kNotYet},
+    {"print", Kind::kPrint, Opcode::kPrint, "..."},
     {"random_u32", Kind::kRandom, Opcode::kRandomU32, "seed,index"},
     {"let", Kind::kStructure},
     {"var", Kind::kStructure},
@@ -109,9 +109,7 @@ bool IsLanguageName(std::string_view name) {
 std::vector<std::string_view> LanguageNames() {
   std::vector<std::string_view> names = {"inf", "nan"};
   for (const Builtin& builtin : kBuiltins) names.push_back(builtin.name);
-  for (int i = 0; i <= static_cast<int>(ir::DType::kBool); ++i) {
-    names.push_back(ir::Name(static_cast<ir::DType>(i)));
-  }
+  for (ir::DType dtype : ir::kDTypes) names.push_back(ir::Name(dtype));
   return names;
 }
 

@@ -43,7 +43,7 @@ struct Builtin {
     kAtomic,  // `opcode`
     kAssert,
     kAssume,
-    kNotYet,     // a function that this compiler does not lower yet
+    kPrint,
     kStructure,  // of the language's grammar (let, tile, kernel, range ...): never a function
                  // called in an expression
   };

@@ -14,9 +14,8 @@
 
 namespace phobos::compiler::sema {
 
-// Errors: Source::Error (InvalidArgument) for what the language forbids, Source::NotSupportedYet
-// (Unimplemented) for what this compiler does not lower yet; never a function that computes
-// something else. The result passes ir::Verify. REQUIRES: kernel came from AnalyzeModule of these.
+// Errors: Source::Error (InvalidArgument) for what the language forbids. The result passes
+// ir::Verify. REQUIRES: kernel came from AnalyzeModule of these.
 absl::StatusOr<ir::Function> Lower(const Source& source, const ast::Module& module,
                                    const Kernel& kernel, const Settings& settings);
 

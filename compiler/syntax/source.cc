@@ -154,8 +154,4 @@ Span Source::At(int line, int column) const {
   return {begin, std::min(begin + 1, size)};
 }
 
-absl::Status Source::NotSupportedYet(Span span, std::string_view what) const {
-  return absl::UnimplementedError(Render(span, Concat("not supported yet: ", what), ""));
-}
-
 }  // namespace phobos::compiler

@@ -48,9 +48,6 @@ class Source {
   // `remedy` may be empty (then no help line), but seldom should.
   absl::Status Error(Span span, std::string_view problem, std::string_view remedy) const;
 
-  // The same for what a later version of the compiler will accept: Unimplemented, "not supported
-  // yet: ...".
-  absl::Status NotSupportedYet(Span span, std::string_view what) const;
   // As Line and Column count them; of one character. REQUIRES: there is such a line.
   Span At(int line, int column) const;
 

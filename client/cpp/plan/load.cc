@@ -123,6 +123,7 @@ StatusOr<std::shared_ptr<const LoadedVariant>> Load(stub::Daemon& daemon, const 
       path, plan.artifact.entry, plan.artifact.scratch_bytes, plan.artifact.cpu_features);
   if (!kernel.ok()) return kernel.status();
   loaded->kernel = *std::move(kernel);
+  loaded->kernel->PrintToStandardError();
   return std::shared_ptr<const LoadedVariant>(std::move(loaded));
 }
 

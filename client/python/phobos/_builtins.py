@@ -135,7 +135,7 @@ BUILTINS = {
     "range": "range([low,] high[, step], unroll=U, stages=S): the loop of a kernel.",
     "assume": "assume(condition): a promise, verified at every launch.",
     "assert_": 'assert_(condition, "text"): over constants, at compile time.',
-    "print": "print(...): on the host chip.",
+    "print": "print(...): a line on standard error, on the host chip.",
     "extent": "extent(A, d): the size of dimension d.",
     "cdiv": "cdiv(a, b): a / b rounded up.",
     "random_u32": "random_u32(seed, index): Philox 4x32-10.",

@@ -2,8 +2,10 @@
 #include "compiler/codegen/host/kernel.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
+#include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/host/contraction/contraction.h"
 #include "compiler/codegen/host/contraction/fusion.h"
 #include "compiler/codegen/host/reduction/reduction.h"
@@ -14,10 +16,13 @@
 #include "compiler/codegen/host/tile/statement.h"
 #include "compiler/codegen/kernel/body.h"
 #include "compiler/codegen/kernel/held_memory.h"
+#include "compiler/ir/printer.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/Module.h"
 
 namespace phobos::compiler::host {
 namespace {
@@ -28,11 +33,12 @@ namespace {
 constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
 // One more than the greatest axis whose block id is read; 0 where none is.
-int AxesRead(const ir::Block& block) {
+int AxesRead(const ir::Function& function, const ir::Block& block) {
   int axes = 0;
   for (const ir::Op& op : block) {
     if (op.opcode == ir::Opcode::kBlockId) axes = std::max(axes, op.axis + 1);
-    for (const ir::Block& region : op.regions) axes = std::max(axes, AxesRead(region));
+    if (op.opcode == ir::Opcode::kPrint) axes = std::max(axes, ir::PrintedAxes(function));
+    for (const ir::Block& region : op.regions) axes = std::max(axes, AxesRead(function, region));
   }
   return axes;
 }
@@ -41,7 +47,7 @@ int AxesRead(const ir::Block& block) {
 class HostMemory : public codegen::MemoryEmitter {
  public:
   HostMemory(Environment& environment, const codegen::HeldMemory& held, llvm::Value* scratch)
-      : env_(environment), held_(held), scratch_(scratch) {}
+      : env_(environment), b_(environment.builder), held_(held), scratch_(scratch) {}
 
   void EmitTileStatement(const ir::Op& op) override {
     if (op.opcode == ir::Opcode::kStage) {
@@ -74,6 +80,11 @@ class HostMemory : public codegen::MemoryEmitter {
   void StoreScalar(const ir::Op& op) override {
     Access(env_, op).Store(Chunk(), {}, Optional(op.operands[1]), env_.scalars[op.operands[0]]);
   }
+  void Print(const ir::Op& op) override {
+    llvm::Value* function = b_.CreateLoad(b_.getPtrTy(), PrintFunction());
+    env_.Branch(
+        b_.CreateIsNotNull(function), [&] { CallPrint(op, function); }, [] {});
+  }
   llvm::Value* AtomicScalar(const ir::Op& op) override {
     llvm::SmallVector<llvm::Value*, 2> operands;
     for (ir::ValueId operand : op.operands) operands.push_back(env_.scalars[operand]);
@@ -89,7 +100,52 @@ class HostMemory : public codegen::MemoryEmitter {
     return value == ir::kNoValue ? nullptr : env_.scalars[value];
   }
 
+  // The variable that whoever loads the artifact may set: see Printing in the ABI.
+  llvm::Value* PrintFunction() {
+    constexpr const char* kName = "phobos_print";
+    llvm::Module& module = *b_.GetInsertBlock()->getModule();
+    if (llvm::GlobalVariable* known = module.getNamedGlobal(kName)) return known;
+    auto* made = new llvm::GlobalVariable(module, b_.getPtrTy(), /*isConstant=*/false,
+                                          llvm::GlobalValue::ExternalLinkage,
+                                          llvm::ConstantPointerNull::get(b_.getPtrTy()), kName);
+    made->setVisibility(llvm::GlobalValue::ProtectedVisibility);
+    made->setDSOLocal(true);
+    return made;
+  }
+
+  void CallPrint(const ir::Op& op, llvm::Value* function) {
+    llvm::SmallVector<llvm::Value*, 8> places;
+    const auto add_scalar = [&](llvm::Value* value, ir::DType dtype) {
+      llvm::Type* type = codegen::MemoryType(b_.getContext(), dtype);
+      if (dtype == ir::DType::kBool) value = b_.CreateZExt(value, type);
+      places.push_back(env_.Slot(type));
+      b_.CreateStore(value, places.back());
+    };
+    for (int axis = 0; axis < ir::PrintedAxes(env_.function); ++axis) {
+      add_scalar(env_.block_id[axis], ir::DType::kI64);
+    }
+    for (ir::ValueId operand : op.operands) {
+      const ir::Op& value = *env_.definitions[operand];
+      if (value.type.is_scalar()) {
+        add_scalar(env_.scalars[operand], value.type.dtype);
+      } else {
+        places.push_back(HeldStart(env_, value));
+      }
+    }
+    llvm::Type* list_type = llvm::ArrayType::get(b_.getPtrTy(), places.size());
+    llvm::Value* list = env_.Slot(list_type);
+    for (size_t i = 0; i < places.size(); ++i) {
+      b_.CreateStore(places[i], b_.CreateConstGEP2_64(list_type, list, 0, i));
+    }
+    const std::string format = ir::PrintFormat(env_.function, env_.definitions, op);
+    auto* type = llvm::FunctionType::get(
+        b_.getVoidTy(), {b_.getPtrTy(), b_.getInt64Ty(), b_.getPtrTy()}, /*isVarArg=*/false);
+    llvm::Value* size = env_.Int(static_cast<int64_t>(format.size()));
+    b_.CreateCall(type, function, {b_.CreateGlobalString(format), size, list});
+  }
+
   Environment& env_;
+  llvm::IRBuilder<>& b_;
   const codegen::HeldMemory& held_;
   llvm::Value* const scratch_;
 };
@@ -185,7 +241,7 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end,
   builder_.CreateCondBr(builder_.CreateICmpSLT(first, end), before, after);
 
   builder_.SetInsertPoint(before);
-  const int axes = AxesRead(function_.body);
+  const int axes = AxesRead(function_, function_.body);
   llvm::SmallVector<llvm::Value*, 3> starts;
   llvm::Value* rest = first;
   for (int axis = 0; axis < axes; ++axis) {

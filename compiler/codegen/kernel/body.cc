@@ -94,6 +94,8 @@ void BodyEmitter::EmitOp(const ir::Op& op) {
       return EmitStatement(op);
     case ir::Opcode::kStage:
       return memory_.EmitTileStatement(op);
+    case ir::Opcode::kPrint:
+      return memory_.Print(op);
     default:
       if (ir::IsAtomic(op.opcode)) return EmitAtomic(op);
       // Tiles wait until a statement needs them.

@@ -28,6 +28,8 @@ class MemoryEmitter {
   virtual void StoreScalar(const ir::Op& op) = 0;
   // An atomic on one element: the element as it was, or null if the op has no result.
   virtual llvm::Value* AtomicScalar(const ir::Op& op) = 0;
+  // A kPrint. Nothing where the chip does not print.
+  virtual void Print(const ir::Op&) {}
   // Called before the first turn of a kFor, which has `turns` of them (i64), the first at index
   // `lo`.
   virtual void BeforeFor(const ir::Op&, llvm::Value* /*lo*/, llvm::Value* /*turns*/) {}

@@ -82,6 +82,21 @@ absl::Status CheckLimits(const ir::Function& function, const Plan& plan, const C
   return absl::OkStatus();
 }
 
+absl::Status RefusePrints(const ir::Function& function, const ir::Block& block, const Chip& chip) {
+  for (const ir::Op& op : block) {
+    if (op.opcode == ir::Opcode::kPrint) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          function.file_name, ":", op.line, ":", op.column,
+          ": ph.print prints on the host chip, not on ", chip.name,
+          "; call the kernel with NumPy arrays to see what it prints, or take it out"));
+    }
+    for (const ir::Block& region : op.regions) {
+      RETURN_IF_ERROR(RefusePrints(function, region, chip));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> MakePtx(const ir::Function& function, const Plan& plan,
                                     const Chip& chip) {
   InitializeNvptx();
@@ -120,6 +135,7 @@ absl::StatusOr<Chip> ResolveChip(std::string_view name) {
 }
 
 absl::StatusOr<Artifact> Compile(const ir::Function& function, const Chip& chip) {
+  RETURN_IF_ERROR(RefusePrints(function, function.body, chip));
   ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function, passes::PassesForThreads()));
   const Plan plan = PlanFor(staged, chip.number);
   RETURN_IF_ERROR(CheckLimits(staged, plan, chip));

@@ -65,7 +65,7 @@ absl::StatusOr<std::vector<const ast::Expr*>> Checker::BindArguments(const Built
   for (size_t i = 0; i < names.size(); ++i) {
     Append(&usage, i > 0 ? ", " : "", names[i].name, names[i].optional ? "=..." : "");
   }
-  Append(&usage, variadic ? ", ...)" : ")");
+  Append(&usage, variadic && !names.empty() ? ", " : "", variadic ? "...)" : ")");
   std::vector<const ast::Expr*> bound(names.size(), nullptr);
   for (size_t i = 0; i < call.positional.size(); ++i) {
     if (i < names.size()) {
@@ -111,8 +111,6 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
                      ? Concat("convert with ph.cast(x, ", Written(ir::Name(value.dtype)), ")")
                      : "use it without parentheses");
   }
-  if (builtin->kind == Kind::kNotYet) return NotSupportedYet(span, Written(builtin->name));
-  using Arguments = std::vector<const ast::Expr*>;
   ASSIGN_OR_RETURN(Arguments arguments, BindArguments(*builtin, call, span));
   std::vector<Operand> operands;
   const bool takes_numbers = IsElementwise(builtin->kind) || builtin->kind == Kind::kClip ||
@@ -167,6 +165,8 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
       return EvalAssert(arguments, span);
     case Kind::kAssume:
       return EvalAssume(*arguments[0]);
+    case Kind::kPrint:
+      return EvalPrint(arguments, span);
     default:
       return EvalElementwise(*builtin, std::move(operands), span);
   }
@@ -383,6 +383,32 @@ absl::StatusOr<Value> Checker::EvalAssert(const std::vector<const ast::Expr*>& a
                  "this ph.assert_ is false for these constants; @ph.constraint leaves such a "
                  "variant out");
   }
+  return Value();
+}
+
+absl::StatusOr<Value> Checker::EvalPrint(const std::vector<const ast::Expr*>& arguments,
+                                         Span span) {
+  std::vector<std::string> texts(1);
+  std::vector<Value> values;
+  for (const ast::Expr* argument : arguments) {
+    ASSIGN_OR_RETURN(Operand operand, EvalOperand(*argument));
+    if (argument != arguments[0]) texts.back() += " ";
+    if (operand.value.is_literal()) {
+      const std::string* text = std::get_if<std::string>(&operand.value.literal);
+      texts.back() += text != nullptr ? *text : ToString(operand.value.literal);
+      continue;
+    }
+    if (operand.value.kind == Value::Kind::kTensor) {
+      const std::string& name = kernel_.params[operand.value.param].name;
+      return Error(argument->span, Concat("'", name, "' is a tensor: ph.print prints parts of it"),
+                   Concat("write ph.print(", name, "[i:+LENGTH])"));
+    }
+    RETURN_IF_ERROR(CheckNumber(operand));
+    values.push_back(operand.value);
+    texts.emplace_back();
+  }
+  SetPlace(span);
+  emitter_.Print(std::move(texts), values);
   return Value();
 }
 

@@ -91,11 +91,6 @@ absl::Status Checker::Error(Span span, const Problem& problem) const {
   return Error(span, problem.what, problem.remedy);
 }
 
-absl::Status Checker::NotSupportedYet(Span span, const std::string& what) const {
-  if (quiet_) return absl::UnimplementedError(what);
-  return source_.NotSupportedYet(span, what);
-}
-
 void Checker::SetPlace(Span span) {
   if (quiet_) return;
   emitter_.SetPlace(source_.Line(span.begin), source_.Column(span.begin));

@@ -37,10 +37,11 @@ class Checker {
   absl::StatusOr<ir::Function> Run();
 
  private:
+  using Arguments = std::vector<const ast::Expr*>;  // of a call
+
   // ---- checker.cc
   absl::Status Error(Span span, std::string what, std::string remedy) const;
   absl::Status Error(Span span, const Problem& problem) const;
-  absl::Status NotSupportedYet(Span span, const std::string& what) const;
   void EmitConstraints();
   void SetPlace(Span span);
   // Counts a step and a level of nesting; an error past either limit. Leave undoes the level.
@@ -118,11 +119,10 @@ class Checker {
   absl::Status FindShape(Access* access);
   absl::StatusOr<Value> Position(const Operand& operand);
   Value EmitLoad(const Access& access, const Value* fill, const Value* mask);
-  absl::StatusOr<Value> EvalLoad(const std::vector<const ast::Expr*>& arguments);
-  absl::StatusOr<Value> EvalStore(const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalLoad(const Arguments& arguments);
+  absl::StatusOr<Value> EvalStore(const Arguments& arguments, Span span);
   // `has_result`: as an expression, which has the elements' old values.
-  absl::StatusOr<Value> EvalAtomic(const Builtin& builtin,
-                                   const std::vector<const ast::Expr*>& arguments, Span span,
+  absl::StatusOr<Value> EvalAtomic(const Builtin& builtin, const Arguments& arguments, Span span,
                                    bool has_result);
   absl::StatusOr<Value> Mask(const ast::Expr& expr, const std::vector<int64_t>& shape);
   std::string TargetText(const Access& access) const;
@@ -135,16 +135,14 @@ class Checker {
   absl::StatusOr<ir::Shape> Sides(const std::vector<Operand>& sides, Span span,
                                   int64_t infer_from = 0) const;
   // Arguments from `first` on, or the elements of the one tuple there.
-  absl::StatusOr<std::vector<Operand>> SideOperands(const std::vector<const ast::Expr*>& arguments,
-                                                    size_t first);
+  absl::StatusOr<std::vector<Operand>> SideOperands(const Arguments& arguments, size_t first);
   // `what` names who asks for the tile in the error.
   absl::StatusOr<Operand> EvalTile(const ast::Expr& expr, const std::string& what);
   // t[:, None]: the only subscripts that a tile takes.
   absl::StatusOr<Value> AddAxes(const ast::Index& index, const Operand& tile, Span span);
-  absl::StatusOr<Value> EvalReshape(const std::vector<const ast::Expr*>& arguments, Span span);
-  absl::StatusOr<Value> EvalPair(const Builtin& builtin,
-                                 const std::vector<const ast::Expr*>& arguments, Span span);
-  absl::StatusOr<Value> EvalTranspose(const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalReshape(const Arguments& arguments, Span span);
+  absl::StatusOr<Value> EvalPair(const Builtin& builtin, const Arguments& arguments, Span span);
+  absl::StatusOr<Value> EvalTranspose(const Arguments& arguments, Span span);
 
   // ---- reduction.cc
   absl::StatusOr<Value> EvalReduction(const Builtin& builtin,
@@ -157,33 +155,30 @@ class Checker {
   Value ReduceSides(ir::Opcode opcode, Value tile, std::optional<int32_t> axis);
 
   // ---- contraction.cc
-  absl::StatusOr<Value> EvalDot(const Builtin& builtin,
-                                const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalDot(const Builtin& builtin, const Arguments& arguments, Span span);
   absl::StatusOr<Operand> EvalMatrix(const ast::Expr& expr, const std::string& name);
   absl::StatusOr<ir::Precision> EvalPrecision(const ast::Expr* expr, ir::DType dtype);
 
   // ---- builtin.cc
   absl::StatusOr<Value> CallBuiltin(const ast::LanguageName& name, const ast::Call& call,
                                     Span span);
-  absl::StatusOr<std::vector<const ast::Expr*>> BindArguments(const Builtin& builtin,
-                                                              const ast::Call& call, Span span);
+  absl::StatusOr<Arguments> BindArguments(const Builtin& builtin, const ast::Call& call, Span span);
   absl::StatusOr<Value> EvalElementwise(const Builtin& builtin, std::vector<Operand> operands,
                                         Span span);
   absl::StatusOr<ir::DType> ElementwiseType(const Builtin& builtin,
                                             const std::vector<Operand>& operands, Span span) const;
-  absl::StatusOr<Value> EvalWhere(const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalWhere(const Arguments& arguments, Span span);
   absl::StatusOr<Value> EvalClip(std::vector<Operand> operands, Span span);
   absl::StatusOr<Value> EvalCeilDivide(const Operand& a, const Operand& b, Span span);
-  absl::StatusOr<Value> EvalCast(const std::vector<const ast::Expr*>& arguments, bool keep_bits,
-                                 Span span);
-  absl::StatusOr<Value> EvalFill(const std::vector<const ast::Expr*>& arguments, bool has_value,
-                                 Span span);
+  absl::StatusOr<Value> EvalCast(const Arguments& arguments, bool keep_bits, Span span);
+  absl::StatusOr<Value> EvalFill(const Arguments& arguments, bool has_value, Span span);
   absl::StatusOr<Value> EvalRandom(const std::vector<Operand>& operands, Span span);
   absl::StatusOr<Value> EvalIota(const ast::Expr& length);
-  absl::StatusOr<Value> EvalExtent(const std::vector<const ast::Expr*>& arguments);
-  absl::StatusOr<Value> EvalAssert(const std::vector<const ast::Expr*>& arguments, Span span);
+  absl::StatusOr<Value> EvalExtent(const Arguments& arguments);
+  absl::StatusOr<Value> EvalAssert(const Arguments& arguments, Span span);
   absl::StatusOr<Value> EvalAssume(const ast::Expr& condition);
   absl::StatusOr<ir::DType> EvalDType(const ast::Expr& expr);
+  absl::StatusOr<Value> EvalPrint(const Arguments& arguments, Span span);
 
   // ---- call.cc
   absl::StatusOr<Value> EvalCall(const ast::Call& call, Span span);

@@ -343,6 +343,12 @@ void Emitter::Assume(const Value& condition) {
   Plain(Opcode::kAssume, {id}, {});
 }
 
+void Emitter::Print(std::vector<std::string> texts, const std::vector<Value>& values) {
+  std::vector<ir::ValueId> ids;
+  for (const Value& value : values) ids.push_back(Id(value));
+  builder_.Print(std::move(texts), std::move(ids));
+}
+
 ir::Linear Emitter::FormOf(const Value& value) const {
   if (value.id == ir::kNoValue) return ir::Linear::Of(std::get<int64_t>(*value.known));
   return *definitions_[value.id].linear;

@@ -81,6 +81,8 @@ class Emitter {
   void Control(ir::Opcode opcode);  // kBreak, kContinue, kReturn
   void Yield(const Value& value);
   void Assume(const Value& condition);
+  // `texts`: one more than values.
+  void Print(std::vector<std::string> texts, const std::vector<Value>& values);
 
   // REQUIRES: the value was made here.
   const ir::Type& TypeOf(ir::ValueId value) const { return builder_.TypeOf(value); }

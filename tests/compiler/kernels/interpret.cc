@@ -2,7 +2,8 @@
 //
 // Interprets a kernel's tile IR on arguments from a file: interpret IR ARGUMENTS RESULTS X Y Z.
 // Both files hold, a parameter after the other, 64-bit words: the number of sides, the sides, and
-// the elements as the interpreter has them. For compiled.py.
+// the elements as the interpreter has them. What the kernel prints goes to standard output. For
+// compiled.py.
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -63,8 +64,10 @@ absl::Status Run(char** paths) {
   interpreter::Launch launch;
   ASSIGN_OR_RETURN(launch.arguments, ReadArguments(paths[2], function.params.size()));
   for (int axis = 0; axis < 3; ++axis) launch.grid[axis] = std::atoll(paths[4 + axis]);
+  std::string printed;
   ASSIGN_OR_RETURN(const std::vector<Argument> results,
-                   interpreter::Interpret(function, std::move(launch)));
+                   interpreter::Interpret(function, std::move(launch), {}, &printed));
+  std::cout << printed;
   WriteArguments(paths[3], results);
   return absl::OkStatus();
 }

@@ -34,9 +34,7 @@ absl::Status RunFrontEnd(const std::string& text) {
 }
 
 std::string FlawOf(const absl::Status& error, const std::string& text) {
-  const bool may_lack_help = error.code() == absl::StatusCode::kUnimplemented;
-  if (error.code() != absl::StatusCode::kInvalidArgument && !may_lack_help)
-    return "its code is another";
+  if (error.code() != absl::StatusCode::kInvalidArgument) return "its code is another";
   const std::string message(error.message());
   if (FirstInvalidUtf8(message) != std::string::npos) return "it is not valid UTF-8";
   for (const char c : message) {
@@ -63,7 +61,7 @@ std::string FlawOf(const absl::Status& error, const std::string& text) {
   if (lines[2].find_first_not_of(" \t^~") != std::string::npos) return "its marks are not marks";
   const bool has_help =
       lines.size() > 3 && lines[3].substr(0, 6) == "help: " && lines[3].size() > 8;
-  return has_help || may_lack_help ? "" : "it has no help";
+  return has_help ? "" : "it has no help";
 }
 
 }  // namespace phobos::compiler

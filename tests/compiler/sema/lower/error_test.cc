@@ -434,19 +434,6 @@ TEST(Errors, PairsAndRandomNumbers) {
   ExpectErrors(cases);
 }
 
-// A name that is the language's but not lowered yet is answered so, at its place.
-TEST(Errors, NotSupportedYet) {
-  const char* const kBodies[] = {
-      "ph.print(a)",
-  };
-  for (const char* body : kBodies) {
-    const KernelText text{.parameters = kParameters, .body = body};
-    const absl::StatusOr<ir::Function> function = LowerKernel(text);
-    EXPECT_THAT(function, testing::StatusIs(absl::StatusCode::kUnimplemented)) << body;
-    EXPECT_TRUE(absl::StrContains(function.status().message(), "not supported yet")) << body;
-  }
-}
-
 // Inlining cannot make a kernel without bound.
 TEST(Errors, SizeIsLimited) {
   std::string prelude = "@ph.fn\ndef f0(v):\n    return v + 1.0";
