@@ -145,14 +145,15 @@ class Checker {
   absl::StatusOr<Value> EvalTranspose(const Arguments& arguments, Span span);
 
   // ---- reduction.cc
-  absl::StatusOr<Value> EvalReduction(const Builtin& builtin,
-                                      const std::vector<const ast::Expr*>& arguments, Span span);
-  absl::StatusOr<Value> EvalScan(const Builtin& builtin,
-                                 const std::vector<const ast::Expr*>& arguments, Span span);
-  // The axis that is written, from 0; nothing: all of them.
-  absl::StatusOr<std::optional<int32_t>> Axis(const ast::Expr* expr, const Operand& tile);
+  absl::StatusOr<Value> EvalReduction(const Builtin& builtin, const Arguments& arguments,
+                                      Span span);
+  absl::StatusOr<Value> EvalScan(const Builtin& builtin, const Arguments& arguments, Span span);
+  // The axes that are written, from 0, in order; all of them where none is.
+  absl::StatusOr<std::vector<int32_t>> Axes(const ast::Expr* expr, const Operand& tile);
+  absl::Status CheckOneAxis(const std::vector<int32_t>& axes, const ast::Expr* expr,
+                            const Operand& tile, const Builtin& builtin) const;
   absl::StatusOr<bool> KeepsSides(const ast::Expr* expr);
-  Value ReduceSides(ir::Opcode opcode, Value tile, std::optional<int32_t> axis);
+  Value ReduceSides(ir::Opcode opcode, Value tile, std::vector<int32_t> axes);
 
   // ---- contraction.cc
   absl::StatusOr<Value> EvalDot(const Builtin& builtin, const Arguments& arguments, Span span);
@@ -177,8 +178,8 @@ class Checker {
   absl::StatusOr<Value> EvalExtent(const Arguments& arguments);
   absl::StatusOr<Value> EvalAssert(const Arguments& arguments, Span span);
   absl::StatusOr<Value> EvalAssume(const ast::Expr& condition);
-  absl::StatusOr<ir::DType> EvalDType(const ast::Expr& expr);
   absl::StatusOr<Value> EvalPrint(const Arguments& arguments, Span span);
+  absl::StatusOr<ir::DType> EvalDType(const ast::Expr& expr);
 
   // ---- call.cc
   absl::StatusOr<Value> EvalCall(const ast::Call& call, Span span);

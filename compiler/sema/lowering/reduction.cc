@@ -3,6 +3,7 @@
 // Calls of reductions and scans.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/concat.h"
 #include "base/status_macros.h"
@@ -40,19 +41,39 @@ DType ResultType(const Builtin& builtin, DType working, DType dtype) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<int32_t>> Checker::Axis(const ast::Expr* expr, const Operand& tile) {
-  if (expr == nullptr) return std::optional<int32_t>();
-  ASSIGN_OR_RETURN(Operand operand, EvalOperand(*expr));
-  if (operand.value.kind == Value::Kind::kNone) return std::optional<int32_t>();
-  const auto rank = static_cast<int64_t>(tile.value.type.shape.size());
-  if (operand.value.kind == Value::Kind::kTuple) {
-    return Error(operand.span, "this goes along one axis, or all of them",
-                 "write one call an axis, the last axis first");
+absl::StatusOr<std::vector<int32_t>> Checker::Axes(const ast::Expr* expr, const Operand& tile) {
+  std::vector<int32_t> axes;
+  Operand operand;
+  if (expr != nullptr) {
+    ASSIGN_OR_RETURN(operand, EvalOperand(*expr));
   }
-  ASSIGN_OR_RETURN(int64_t axis, ConstantInt(operand, -rank, rank - 1,
-                                             Concat("the axis of a tile of shape ",
-                                                    ShapeText(tile.value.type.shape))));
-  return std::optional<int32_t>(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
+  const auto rank = static_cast<int32_t>(tile.value.type.shape.size());
+  if (operand.value.kind == Value::Kind::kNone) {
+    for (int32_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
+    return axes;
+  }
+  std::vector<Value> written = {operand.value};
+  if (operand.value.kind == Value::Kind::kTuple) written = operand.value.elements;
+  for (Value& value : written) {
+    ASSIGN_OR_RETURN(
+        const int64_t axis,
+        ConstantInt({std::move(value), operand.span}, -rank, rank - 1,
+                    Concat("the axis of a tile of shape ", ShapeText(tile.value.type.shape))));
+    axes.push_back(static_cast<int32_t>(axis < 0 ? axis + rank : axis));
+  }
+  std::sort(axes.begin(), axes.end());
+  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) {
+    return Error(operand.span, "an axis is named twice", "name each axis once");
+  }
+  return axes;
+}
+
+absl::Status Checker::CheckOneAxis(const std::vector<int32_t>& axes, const ast::Expr* expr,
+                                   const Operand& tile, const Builtin& builtin) const {
+  if (axes.size() == 1 || axes.size() == tile.value.type.shape.size()) return absl::OkStatus();
+  return Error(expr->span,
+               Concat("ph.", std::string(builtin.name), " goes along one axis, or all of them"),
+               "write axis=0, or leave the axis out");
 }
 
 absl::StatusOr<bool> Checker::KeepsSides(const ast::Expr* expr) {
@@ -68,13 +89,13 @@ absl::StatusOr<bool> Checker::KeepsSides(const ast::Expr* expr) {
 }
 
 // One axis after the other, the last one first, so that each is reduced along consecutive elements.
-Value Checker::ReduceSides(Opcode opcode, Value tile, std::optional<int32_t> axis) {
-  if (!axis.has_value() && ir::GivesPlace(opcode)) {
+Value Checker::ReduceSides(Opcode opcode, Value tile, std::vector<int32_t> axes) {
+  if (axes.size() > 1 && ir::GivesPlace(opcode)) {
     tile = emitter_.Reshape(tile, {tile.type.elements()});  // the place is one number
+    axes = {0};
   }
-  const auto rank = static_cast<int32_t>(tile.type.shape.size());
-  const int32_t first = axis.value_or(0);
-  for (int32_t side = axis.value_or(rank - 1); side >= first; --side) {
+  for (size_t i = axes.size(); i-- > 0;) {
+    const int32_t side = axes[i];
     const ir::Shape& shape = tile.type.shape;
     const bool is_last =
         std::all_of(shape.begin() + side + 1, shape.end(), [](int64_t s) { return s == 1; });
@@ -92,10 +113,13 @@ absl::StatusOr<Value> Checker::EvalReduction(const Builtin& builtin,
   const std::string name = Concat("ph.", std::string(builtin.name));
   ASSIGN_OR_RETURN(Operand tile, EvalTile(*arguments[0], name));
   const ir::Shape shape = tile.value.type.shape;
-  std::optional<int32_t> axis = 1;
+  std::vector<int32_t> axes = {1};
   bool keeps = true;
   if (!is_row) {
-    ASSIGN_OR_RETURN(axis, Axis(arguments[1], tile));
+    ASSIGN_OR_RETURN(axes, Axes(arguments[1], tile));
+    if (ir::GivesPlace(builtin.opcode)) {
+      RETURN_IF_ERROR(CheckOneAxis(axes, arguments[1], tile, builtin));
+    }
     ASSIGN_OR_RETURN(keeps, KeepsSides(arguments[2]));
   } else if (shape.size() < 2) {
     return Error(tile.span,
@@ -106,17 +130,17 @@ absl::StatusOr<Value> Checker::EvalReduction(const Builtin& builtin,
   const DType working = WorkingType(builtin, dtype);
   ASSIGN_OR_RETURN(Value elements, ToType(tile, working));
   SetPlace(span);
-  Value result = ReduceSides(builtin.opcode, elements, axis);
+  ir::Shape kept = shape;
+  int64_t count = 1;
+  for (int32_t axis : axes) count *= std::exchange(kept[axis], 1);
+  Value result = ReduceSides(builtin.opcode, elements, axes);
   if (builtin.kind == Kind::kMean) {
-    const int64_t count = axis.has_value() ? shape[*axis] : tile.value.type.elements();
     const Value divisor = Value::Known(working, static_cast<double>(count));
     result = emitter_.Elementwise(Opcode::kDiv,
                                   {result, emitter_.Broadcast(divisor, result.type.shape)});
   }
   result = emitter_.Cast(result, ResultType(builtin, working, dtype));
   if (!keeps) return result;
-  ir::Shape kept = axis.has_value() ? shape : ir::Shape(shape.size(), 1);
-  if (axis.has_value()) kept[*axis] = 1;
   return result.is_scalar() ? emitter_.Broadcast(result, kept) : emitter_.Reshape(result, kept);
 }
 
@@ -124,13 +148,15 @@ absl::StatusOr<Value> Checker::EvalReduction(const Builtin& builtin,
 absl::StatusOr<Value> Checker::EvalScan(const Builtin& builtin,
                                         const std::vector<const ast::Expr*>& arguments, Span span) {
   ASSIGN_OR_RETURN(Operand tile, EvalTile(*arguments[0], Concat("ph.", std::string(builtin.name))));
-  ASSIGN_OR_RETURN(std::optional<int32_t> axis, Axis(arguments[1], tile));
+  ASSIGN_OR_RETURN(const std::vector<int32_t> axes, Axes(arguments[1], tile));
+  RETURN_IF_ERROR(CheckOneAxis(axes, arguments[1], tile, builtin));
   const DType dtype = tile.value.type.dtype;
   const DType working = WorkingType(builtin, dtype);
   ASSIGN_OR_RETURN(Value elements, ToType(tile, working));
   SetPlace(span);
-  if (!axis.has_value()) elements = emitter_.Reshape(elements, {elements.type.elements()});
-  return emitter_.Cast(emitter_.CumulativeSum(elements, axis.value_or(0)),
+  // Axis 0 of a tile of rank 1, whether it is named or not.
+  if (axes.size() > 1) elements = emitter_.Reshape(elements, {elements.type.elements()});
+  return emitter_.Cast(emitter_.CumulativeSum(elements, axes.size() > 1 ? 0 : axes[0]),
                        ResultType(builtin, working, dtype));
 }
 

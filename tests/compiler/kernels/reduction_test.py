@@ -240,6 +240,18 @@ class Rules(unittest.TestCase):
                         np.testing.assert_array_equal(got, wanted, f"{call} of {dtype}")
                     np.testing.assert_allclose(mean, x.mean(axis, dtype=np.float64), rtol=1e-6, atol=1e-7)
 
+    def test_several_axes(self):
+        x = np.random.default_rng(17).integers(-9, 9, self.SHAPE).astype(np.int32)
+        for axis in ((0, 2), (-1, 1), (1,), (2, 0, 1), ()):
+            kept = x.sum(axis, keepdims=True)
+            calls = [(f"ph.sum(t, axis={axis})", "i32", x.sum(axis).shape),
+                     (f"ph.max(t, axis={axis}, keepdims=True)", "i32", kept.shape),
+                     (f"ph.mean(t, axis={axis})", "f32", x.sum(axis).shape)]
+            for total, most, mean in self.reduce("i32", x, *calls):
+                np.testing.assert_array_equal(total, x.sum(axis))
+                np.testing.assert_array_equal(most, x.max(axis, keepdims=True))
+                np.testing.assert_allclose(mean, x.mean(axis), rtol=1e-6)
+
     def test_half_floats_accumulate_in_f32_and_round_once(self):
         x = np.full((4, 3000), 0.1, np.float16)
         for got, in self.reduce("f16", x, ("ph.sum(t, axis=1)", "f16", (4,))):
