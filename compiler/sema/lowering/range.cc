@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranges of loops.
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -44,7 +45,8 @@ void CountStrides(Emitter& emitter, const Value& step, Range* range) {
 }
 
 // A step that only the launch knows: the turns are counted, and the index is worked out from the
-// turn. Unsigned, so that no distance is too long. A step of 0 has no turn.
+// turn. The count begins at the lowest i64, so that no number of turns is too large: place(t) =
+// lo + (t - lowest) * step. A step of 0 has no turn.
 void CountTurns(Emitter& emitter, const Value& step, Range* range) {
   const auto op = [&emitter](Opcode opcode, const Value& a, const Value& b) {
     return emitter.Elementwise(opcode, {a, b});
@@ -66,9 +68,11 @@ void CountTurns(Emitter& emitter, const Value& step, Range* range) {
       op(Opcode::kFloorDiv, op(Opcode::kSub, emitter.Cast(distance, DType::kU64), one),
          emitter.Cast(stride, DType::kU64));
   const Value turns = emitter.Cast(op(Opcode::kAdd, last, one), DType::kI64);
-  range->place = Value::Tuple({range->lo, step});
-  range->lo = zero;
-  range->hi = choose(runs, turns, zero);
+  const Value lowest = Value::Known(DType::kI64, std::numeric_limits<int64_t>::min());
+  const Value first = op(Opcode::kSub, range->lo, op(Opcode::kMul, lowest, step));
+  range->place = Value::Tuple({first, step});
+  range->lo = lowest;
+  range->hi = choose(runs, op(Opcode::kAdd, lowest, turns), lowest);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that do the same to each element, in every float type, against NumPy at extents around the tiles."""
 
+import itertools
 import math
 import sys
 import unittest
@@ -87,6 +88,42 @@ def k(x: ph.tensor[ph.T][N], smooth: ph.tensor[ph.T][N], cut: ph.tensor[ph.T][N]
                 np.testing.assert_array_equal(back(got["cut"]), np.maximum(wide, 0))
 
             each(self, text, run)
+
+
+class Loops(unittest.TestCase):
+
+    def test_ranges_longer_than_any_i64(self):
+        lowest, largest = -2**63, 2**63 - 1
+        cases = [(lowest, largest, 2**62), (largest, lowest, -largest), (largest, lowest, lowest), (lowest, largest, 1),
+                 (largest, lowest, -1), (lowest, largest, largest), (5, 5, 1), (5, 4, 1), (0, 9, 0), (-3, 8, 4)]
+        body = """
+    turns: ph.var = 0
+    for i in ph.range(lo, hi%s):
+        if turns == 9:
+            break
+        out[turns] = i
+        turns += 1
+    count[0] = turns
+"""
+        signature = """
+@ph.kernel
+def k(lo: ph.i64, hi: ph.i64, step: ph.i64, out: ph.tensor[ph.i64][N], count: ph.tensor[ph.i32][1]):
+"""
+
+        def check(variant, lo, hi, step):
+            got = variant.run((1,), lo=np.int64(lo), hi=np.int64(hi), step=np.int64(step), out=np.zeros(9, np.int64),
+                              count=np.zeros(1, np.int32))
+            want = list(itertools.islice(range(lo, hi, step), 9)) if step else []
+            self.assertEqual(got["count"][0], len(want), (lo, hi, step))
+            np.testing.assert_array_equal(got["out"][:len(want)], want)
+
+        for variant in compiled.variants(COMPILER, signature + body % ", step"):
+            for lo, hi, step in cases:
+                check(variant, lo, hi, step)
+        for lo, hi, step in cases[:6]:
+            written = f", {step}" if step != lowest else ", -9223372036854775807 - 1"
+            for variant in compiled.variants(COMPILER, signature + body % (written + ", unroll=4")):
+                check(variant, lo, hi, step)
 
 
 if __name__ == "__main__":
