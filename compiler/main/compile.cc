@@ -146,7 +146,10 @@ absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& comp
 
 absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t index,
                                     std::string_view stage) {
-  ASSIGN_OR_RETURN(const std::span<const passes::Pass> passes, passes::PassesUpTo(stage));
+  const bool is_host = std::holds_alternative<host::Chip>(compilation.chip);
+  ASSIGN_OR_RETURN(
+      const std::span<const passes::Pass> passes,
+      passes::PassesUpTo(stage, is_host ? passes::Passes() : passes::PassesForThreads()));
   const sema::Settings settings = compilation.kernel.VariantSettings(index);
   ASSIGN_OR_RETURN(ir::Function function, LowerAndVerify(compilation, settings));
   ASSIGN_OR_RETURN(function, passes::Run(std::move(function), passes));

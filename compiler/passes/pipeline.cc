@@ -26,8 +26,8 @@ std::span<const Pass> Passes() { return kPasses; }
 
 std::span<const Pass> PassesForThreads() { return kPassesForThreads; }
 
-absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage) {
-  const std::span<const Pass> passes = Passes();
+absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage,
+                                                 std::span<const Pass> passes) {
   if (stage == kLowered) return passes.first(0);
   std::string names(kLowered);
   for (size_t i = 0; i < passes.size(); ++i) {

@@ -21,15 +21,16 @@ struct Pass {
 
 // All of them, in the order in which they run.
 std::span<const Pass> Passes();
-// The same for chips whose threads hold tiles in registers.
+// The same for chips whose threads hold tiles in registers, under the same names.
 std::span<const Pass> PassesForThreads();
 
 // The stage before the first pass: what Lower made.
 inline constexpr std::string_view kLowered = "lower";
 
-// The passes up to `stage`: none for kLowered, else those up to that pass, it included.
+// Those of `passes` up to `stage`: none for kLowered, else those up to that pass, it included.
 // InvalidArgument: no such stage; the message lists them.
-absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage);
+absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage,
+                                                 std::span<const Pass> passes = Passes());
 
 // ir::Verify of what `stage` made. Internal names the stage.
 absl::Status VerifyAfter(std::string_view stage, const ir::Function& function);

@@ -348,6 +348,14 @@ class PhobosCompile(unittest.TestCase):
         self.assertIn("# variant 0 after stage\nkernel add(", done.stdout)
         self.assertIn("# variant 1 after stage\nkernel add(", done.stdout)
 
+    def test_print_ir_after_a_stage_is_the_chips(self):
+        path = self.write(ADD.replace("    out[", "    t: ph.let = x[base:+BLOCK]\n    y[0] = ph.sum(t)\n    out[")
+                          .replace("x[base:+BLOCK] + y", "t + y"))
+        # A GPU holds the load that the sum and the store need, in registers.
+        for chip, held in (("x86-64-v3", 0), ("sm_90", 1)):
+            done = self.run_compiler(path, "--chip", chip, "--print-ir=stage")
+            self.assertEqual(done.stdout.count(" = stage "), held, done.stdout + done.stderr)
+
     def test_print_ir_after_a_stage_that_there_is_not(self):
         done = self.run_compiler(self.write(ADD), "--print-ir=stege")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
