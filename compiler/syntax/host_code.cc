@@ -107,6 +107,26 @@ void HostCode::SkipStatement() {
   }
 }
 
+void HostCode::FindImports() {
+  const size_t begin = tokens_.position();
+  int depth = 0;
+  int body_depth = -1;  // that of the function or class around, which has imports of its own
+  while (tokens_.kind() != TokenKind::kEnd) {
+    if (tokens_.kind() == TokenKind::kIndent || tokens_.kind() == TokenKind::kDedent) {
+      depth += tokens_.kind() == TokenKind::kIndent ? 1 : -1;
+      if (depth <= body_depth) body_depth = -1;
+      tokens_.Take();
+      continue;
+    }
+    const bool is_scope =
+        tokens_.IsWord("def") || tokens_.IsWord("class") || tokens_.IsWord("async");
+    if (body_depth < 0) ReadImportsOfLine();
+    SkipLine();
+    if (body_depth < 0 && is_scope && tokens_.kind() == TokenKind::kIndent) body_depth = depth;
+  }
+  tokens_.set_position(begin);
+}
+
 // The body of a function or class, if one follows: names in it are its own, but for those it
 // declares global.
 void HostCode::SkipBlock() {

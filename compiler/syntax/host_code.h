@@ -22,6 +22,10 @@ class HostCode {
   HostCode(TokenStream& tokens, std::vector<std::string>& aliases)
       : tokens_(tokens), aliases_(aliases) {}
 
+  // Reads the imports of the language that stand anywhere at module level, also behind their use: a
+  // notebook's client adds those of earlier cells at the end. Goes back to where it was.
+  void FindImports();
+
   // Steps over one statement with its block.
   void SkipStatement();
 

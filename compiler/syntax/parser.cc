@@ -61,6 +61,7 @@ absl::StatusOr<ast::Module> Parse(const Source& source) {
   ast::Module module;
   TokenStream tokens(source, lexed, module.aliases);
   HostCode host(tokens, module.aliases);
+  host.FindImports();
   while (tokens.kind() != TokenKind::kEnd) {
     if (!tokens.Is("@")) {
       host.SkipStatement();

@@ -24,11 +24,9 @@ def kernel(key=(), reference=None, rtol=None, atol=None, flush_l2=True):
     rtol, atol: widen the check's tolerances.
     flush_l2: time with inputs in memory (True) or in cache (False).
     """
-    if callable(key):
-        raise KernelSourceError(
-            "@ph.kernel needs parentheses: @ph.kernel() or @ph.kernel(key=('N',))",
-            reason="decorator",
-        )
+    if callable(key):  # @ph.kernel, without parentheses
+        check_annotations_deferred(sys._getframe(1))
+        return _kernel_of(key, (), None, None, None, True)
     if isinstance(key, str):
         raise KernelSourceError(
             f"key must be a tuple of names: key=({key!r},), with the comma", reason="decorator"
@@ -44,12 +42,13 @@ def kernel(key=(), reference=None, rtol=None, atol=None, flush_l2=True):
     flush_l2 = _arguments.switch("flush_l2", flush_l2)
     check_annotations_deferred(sys._getframe(1))
 
-    def decorate(function):
-        if not hasattr(function, "__code__"):
-            raise KernelSourceError("@ph.kernel goes above a function", reason="decorator")
-        return Kernel(function, tuple(key), reference, rtol, atol, flush_l2)
+    return lambda function: _kernel_of(function, tuple(key), reference, rtol, atol, flush_l2)
 
-    return decorate
+
+def _kernel_of(function, *options):
+    if not hasattr(function, "__code__"):
+        raise KernelSourceError("@ph.kernel goes above a function", reason="decorator")
+    return Kernel(function, *options)
 
 
 def autotune(limit=None, **constants):

@@ -9,10 +9,13 @@ LIMIT = 1 << 20  # bytes; the daemon takes no more
 def text_of(function):
     """The text of the file that defines `function`. Raises KernelSourceError: Python has none."""
     import linecache
+    import os
 
     path = function.__code__.co_filename
     linecache.checkcache(path)
     text = "".join(linecache.getlines(path, function.__globals__))
+    if text and not os.path.exists(path):
+        text += _of_earlier_cells(text, function.__globals__)
     if not text:
         raise KernelSourceError(
             f"Python has no source text for {path!r}, and a kernel is compiled from its text",
@@ -28,6 +31,34 @@ def text_of(function):
             remedy="Put the kernel in a file of its own.",
         )
     return text
+
+
+def _of_earlier_cells(text, names):
+    """What a cell uses and cells before it have bound, as text: the language under its name, and
+    constants. It goes to the end of the cell's own text, whose lines keep their numbers.
+    """
+    import ast
+    import sys
+
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:
+        return ""  # the compiler says where
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in nodes:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    used = {node.id for node in nodes if isinstance(node, ast.Name)} - bound
+    lines = ""
+    for name in sorted(used & names.keys()):
+        value = names[name]
+        if value is sys.modules["phobos.lang"]:
+            lines += f"import phobos.lang as {name}\n"
+        elif value is sys.modules["phobos"]:
+            lines += "import phobos.lang\n"
+        elif type(value) in (bool, int, float, str):
+            lines += f"{name} = {value!r}\n"
+    return "\n" + lines if lines else ""
 
 
 def check_annotations_deferred(frame):

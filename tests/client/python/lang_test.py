@@ -119,15 +119,16 @@ class DecoratorsTest(unittest.TestCase):
         with self.refused("names of extents"):
             ph.kernel(key=(1,))
 
-    def test_kernel_needs_parentheses_and_a_function(self):
-        with self.refused("needs parentheses"):
+    def test_kernel_needs_no_parentheses_but_a_function(self):
+        @ph.kernel
+        def bare(x: ph.tensor[ph.f32][4]):
+            pass
 
-            @ph.kernel
-            def bare(x: ph.tensor[ph.f32][4]):
-                pass
-
+        self.assertEqual((bare.__name__, repr(bare)), ("bare", repr(ph.kernel()(bare.__wrapped__))))
         with self.refused("above a function"):
             ph.kernel()(3)
+        with self.refused("above a function"):
+            ph.kernel(print)
 
     def test_the_other_decorators_stand_below(self):
         with self.refused("stands above @ph.kernel"):
@@ -219,6 +220,25 @@ class SourceTest(unittest.TestCase):
         names = {}
         exec(compile(text, "<cell 1>", "exec"), names)
         self.assertEqual(names["f"]._source, text)
+
+    def test_what_earlier_cells_bind_is_part_of_a_cells_source(self):
+        import linecache
+
+        names = {}
+        cells = (
+            "from __future__ import annotations\nimport phobos.lang as ph\nimport os\n"
+            "WIDE, C, D, UNUSED, PARTS = 2.5, 4, 'a', 5, [1]\n",
+            "C = 8\n@ph.kernel\ndef f(x: ph.tensor[ph.f32][N]):\n    x[C] = WIDE if D == 'a' else PARTS\n",
+        )
+        for i, text in enumerate(cells):
+            name = f"<cell of several {i}>"
+            linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+            flags = __import__("__future__").annotations.compiler_flag
+            exec(compile(text, name, "exec", flags), names)
+        self.assertEqual(
+            names["f"]._source,
+            cells[1] + "\nD = 'a'\nWIDE = 2.5\nimport phobos.lang as ph\n",
+        )
 
     def test_a_file_over_the_limit_is_refused_when_used(self):
         status, _, err = run(

@@ -187,6 +187,14 @@ TEST(Parser, ShowsPlaceAndRemedy) {
 }
 
 TEST(Parser, ReadsEveryImportOfTheLanguage) {
+  // Behind its use too, but not in a function.
+  const Source behind("k.py",
+                      "def f():\n  import phobos.lang as q\n  if 1:\n    x\n"
+                      "@q.kernel\ndef no(): pass\n@ph.kernel\ndef k(): pass\n"
+                      "def g(): pass\nif 1:\n  import phobos.lang as ph");
+  ASSERT_OK_AND_ASSIGN(const ast::Module found, Parse(behind));
+  ASSERT_EQ(found.functions.size(), 1);
+  EXPECT_EQ(found.functions[0].name, "k");
   for (const auto& [import, use] : std::vector<std::pair<std::string, std::string>>{
            {"import phobos.lang as pl", "pl"},
            {"from phobos import lang as q", "q"},
