@@ -54,10 +54,17 @@ def gemm_of_f32(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.te
     c[i:+BM, j:+BN] = acc
 
 
+@ph.fn
+def weights(scores, most, times):
+    """Of a tile of scores: its weights, by what weights so far shrink, and the largest scores of the rows."""
+    larger: ph.let = ph.maximum(most, ph.rowmax(scores))
+    return ph.exp2(ph.fma(scores, times, larger * -times)), ph.exp2((most - larger) * times), larger
+
+
 @ph.kernel(key=("Z", "N"), reference=attention_of, rtol=1e-2, atol=1e-2)
-@ph.autotune(BM=[64, 128], BN=[64, 32, 16], STAGES=[2, 3, 1], THREADS=[128, 256])
+@ph.autotune(BM=[128, 64], BN=[64, 128, 32], STAGES=[3, 2], THREADS=[128, 256])
 @ph.launch("THREADS")
-@ph.constraint("BM == THREADS // 2")
+@ph.constraint("BM <= THREADS", "BM >= THREADS // 2", "BM * (BN + 64) <= 128 * THREADS")
 @ph.fast_math
 @ph.aligned(q=16, k=16, v=16, out=16)
 def attention_of_64(q: ph.tensor[ph.f16][Z, N, 64], k: ph.tensor[ph.f16][Z, N, 64], v: ph.tensor[ph.f16][Z, N, 64],
@@ -69,11 +76,35 @@ def attention_of_64(q: ph.tensor[ph.f16][Z, N, 64], k: ph.tensor[ph.f16][Z, N, 6
     most: ph.tile[ph.f32][BM, 1] = -ph.inf
     total: ph.tile[ph.f32][BM, 1] = 0.0
     for j in ph.range(0, N, BN, stages=STAGES):
-        score: ph.let = ph.dot_t(query, k[z, j:+BN, :]) * (scale * 1.44269504)
-        s: ph.let = ph.where(j + ph.iota(BN)[None, :] < N, score, -ph.inf)
-        larger: ph.let = ph.maximum(most, ph.rowmax(s))
-        p: ph.let = ph.exp2(s - larger)
-        kept: ph.let = ph.exp2(most - larger)
+        scores: ph.tile[ph.f32][BM, BN] = ph.dot_t(query, k[z, j:+BN, :])
+        if j + BN > N:
+            scores = ph.where(ph.iota(BN)[None, :] < N - j, scores, -ph.inf)
+        p, kept, larger = weights(scores, most, scale * 1.44269504)
+        total = total * kept + ph.rowsum(p)
+        acc = acc * kept + ph.dot(ph.cast(p, ph.f16), v[z, j:+BN, :])
+        most = larger
+    out[z, i:+BM, :] = acc / total
+
+
+@ph.kernel(key=("Z", "N"), reference=attention_of, rtol=1e-2, atol=1e-2)
+@ph.autotune(BM=[128, 64], BN=[64, 128, 32], STAGES=[3, 2], THREADS=[128, 256])
+@ph.launch("THREADS")
+@ph.constraint("BM <= THREADS", "BM >= THREADS // 2", "BM * (BN + 128) <= 160 * THREADS")
+@ph.fast_math
+@ph.aligned(q=16, k=16, v=16, out=16)
+def attention_of_128(q: ph.tensor[ph.f16][Z, N, 128], k: ph.tensor[ph.f16][Z, N, 128], v: ph.tensor[ph.f16][Z, N, 128],
+                     out: ph.tensor[ph.f16][Z, N, 128], scale: ph.f32):
+    i: ph.let = ph.ctx.block.x * BM
+    z: ph.let = ph.ctx.block.y
+    query: ph.let = q[z, i:+BM, :]
+    acc: ph.tile[ph.f32][BM, 128] = 0.0
+    most: ph.tile[ph.f32][BM, 1] = -ph.inf
+    total: ph.tile[ph.f32][BM, 1] = 0.0
+    for j in ph.range(0, N, BN, stages=STAGES):
+        scores: ph.tile[ph.f32][BM, BN] = ph.dot_t(query, k[z, j:+BN, :])
+        if j + BN > N:
+            scores = ph.where(ph.iota(BN)[None, :] < N - j, scores, -ph.inf)
+        p, kept, larger = weights(scores, most, scale * 1.44269504)
         total = total * kept + ph.rowsum(p)
         acc = acc * kept + ph.dot(ph.cast(p, ph.f16), v[z, j:+BN, :])
         most = larger

@@ -56,13 +56,18 @@ def cases(torch, ours, triton, side):
     found[f"f32 product of {side}"] = (
         {"phobos": lambda: ours.gemm_of_f32[ours.tiles](x, y, z), "torch": lambda: torch.matmul(x, y, out=theirs)}, work,
         (z, theirs), 0.01, "torch", FLOATS_OF_TORCH, lambda: ours.gemm_of_f32.result(M=side, N=side, K=side).winner)
-    q, k, v = (random(HEADS, side, 64) for _ in range(3))
-    out, rival = torch.zeros_like(q), torch.zeros_like(q)
-    found["attention, head 64"] = (
-        {"phobos": lambda: ours.attention_of_64[ours.queries](q, k, v, out, 0.125),
-         "Triton": lambda: triton.attention(q, k, v, rival, 0.125)}, 4 * HEADS * side * side * 64, (out, rival), 0.01, "Triton",
-        ATTENTION_OF_TRITON, lambda: ours.attention_of_64.result(Z=HEADS, N=side).winner)
+    for head, kernel in ((64, ours.attention_of_64), (128, ours.attention_of_128)):
+        found[f"attention, head {head}"] = attention(torch, kernel, ours.queries, triton, side, head)
     return found
+
+
+def attention(torch, kernel, queries, triton, side, head):
+    q, k, v = (torch.randn(HEADS, side, head, device="cuda", dtype=torch.float16) for _ in range(3))
+    out, rival = torch.zeros_like(q), torch.zeros_like(q)
+    scale = head ** -0.5
+    return ({"phobos": lambda: kernel[queries](q, k, v, out, scale), "Triton": lambda: triton.attention(q, k, v, rival, scale)},
+            4 * HEADS * side * side * head, (out, rival), 0.01, "Triton", ATTENTION_OF_TRITON,
+            lambda: kernel.result(Z=HEADS, N=side).winner)
 
 
 def compare(figures, side, rounds):

@@ -8,6 +8,7 @@
 #include "compiler/codegen/kernel/body.h"
 #include "compiler/codegen/kernel/held_memory.h"
 #include "compiler/codegen/nvptx/contraction/copy.h"
+#include "compiler/codegen/nvptx/contraction/fragments.h"
 #include "compiler/codegen/nvptx/contraction/product.h"
 #include "compiler/codegen/nvptx/reduction/reduction.h"
 #include "compiler/codegen/nvptx/reduction/scan.h"
@@ -34,6 +35,13 @@ class ThreadMemory : public codegen::MemoryEmitter {
 
   void BeforeFor(const ir::Op& op, llvm::Value* lo, llvm::Value* turns) override {
     copies_.BeforeFor(op, lo, turns);
+    const auto found = env_.plan.kept.read_before.find(&op);
+    if (found == env_.plan.kept.read_before.end()) return;
+    if (env_.plan.copies.pipelines.count(&op) == 0) env_.Meet();
+    for (const ir::Op* product : found->second) {
+      const Statement& statement = env_.plan.statements.at(product);
+      ReadRowsBefore(env_, *statement.whole, *statement.fragments);
+    }
   }
 
   void EmitTileStatement(const ir::Op& op) override {
@@ -118,9 +126,12 @@ class ThreadMemory : public codegen::MemoryEmitter {
     llvm::IRBuilder<>& b = env_.builder;
     if (shared != env_.plan.shared.offsets.end()) return SharedAddress(shared->second);
     const ir::Type& type = codegen::StoredType(env_.function, *statement.op);
+    const auto elements = static_cast<uint64_t>(env_.plan.HeldElements(statement));
+    if (env_.plan.kept.operands.count(statement.op) > 0) {
+      return env_.Slot(llvm::ArrayType::get(b.getInt32Ty(), elements / 2));
+    }
     llvm::Type* element = codegen::MemoryType(b.getContext(), type.dtype);
-    return env_.Slot(
-        llvm::ArrayType::get(element, static_cast<uint64_t>(statement.layout.thread_elements())));
+    return env_.Slot(llvm::ArrayType::get(element, elements));
   }
   Fragment Optional(ir::ValueId value) const {
     return value == ir::kNoValue ? Fragment() : Fragment{env_.scalars[value]};

@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "compiler/codegen/conversion.h"
 #include "compiler/codegen/host/object/link.h"
 #include "compiler/codegen/host/object/machine.h"
 #include "compiler/codegen/kernel/environment.h"
@@ -195,6 +196,18 @@ void ReplaceIntrinsics(llvm::Module& module, llvm::GlobalVariable* chip,
       call->replaceAllUsesWith(b.CreateCall(llvm::FunctionType::get(i32, {i32, i32}, false),
                                             exchange,
                                             {call->getArgOperand(1), call->getArgOperand(2)}));
+    } else if (call->getIntrinsicID() == llvm::Intrinsic::nvvm_ff2f16x2_rn ||
+               call->getIntrinsicID() == llvm::Intrinsic::nvvm_ff2bf16x2_rn) {
+      const bool is_half = call->getIntrinsicID() == llvm::Intrinsic::nvvm_ff2f16x2_rn;
+      llvm::Value* both = llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getInt16Ty(), 2));
+      for (unsigned i = 0; i < 2; ++i) {
+        both = b.CreateInsertElement(
+            both,
+            codegen::NarrowFromF32(b, call->getArgOperand(1 - i),
+                                   is_half ? ir::DType::kF16 : ir::DType::kBF16),
+            i);
+      }
+      call->replaceAllUsesWith(b.CreateBitCast(both, call->getType()));
     } else if (!ReplaceMatrixPart(call, chip, offsets)) {
       continue;
     }

@@ -7,6 +7,7 @@
 #include "compiler/codegen/conversion.h"
 #include "compiler/codegen/nvptx/plan/dealing.h"
 #include "compiler/codegen/nvptx/tile/held.h"
+#include "compiler/codegen/nvptx/tile/words.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -17,6 +18,7 @@ namespace {
 // Matrices of 8 rows of one granule each: lane l has word l % 4 of row l / 4.
 constexpr int64_t kMatrixRows = 8;
 constexpr int64_t kFragmentSums = 4;
+constexpr int64_t kFragmentWords = 4;  // of the left operand
 // Two matrices along k are a step.
 constexpr int64_t kStepGranules = kStepBytes / Swizzle::kGranuleBytes;
 
@@ -42,6 +44,7 @@ class FragmentEmitter {
   }
 
   void Add(std::vector<llvm::Value*>* sums);
+  void ReadRowsBefore();
 
  private:
   int64_t steps() const { return a_.type.shape.back() * ir::ByteSize(dtype_) / kStepBytes; }
@@ -54,6 +57,8 @@ class FragmentEmitter {
   llvm::Value* Below(const ir::Op& operand, llvm::Value* granule, int64_t below) const;
   Words LoadMatrices(llvm::Value* address, int count, bool is_transposed) const;
   std::vector<Words> FragmentsOfA(int64_t step) const;
+  std::vector<Words> LoadRows(int64_t step) const;
+  std::vector<Words> KeptRows(int64_t step) const;
   std::vector<Words> FragmentsOfB(int64_t step) const;
   void LoadTwoOfB(int64_t step, int64_t column, int count, std::vector<Words>* fragments) const;
   Words GatherB(int64_t step, int64_t column) const;
@@ -123,8 +128,48 @@ Words FragmentEmitter::LoadMatrices(llvm::Value* address, int count, bool is_tra
   return words;
 }
 
+void FragmentEmitter::ReadRowsBefore() {
+  std::vector<llvm::Value*>& words = env_.rows_before[&dot_];
+  for (int64_t step = 0; step < steps(); ++step) {
+    for (const Words& fragment : LoadRows(step)) {
+      words.insert(words.end(), fragment.begin(), fragment.end());
+    }
+  }
+}
+
 // Of each fragment: rows 0-7 and 8-15 of the step's first granule, then of its second one.
 std::vector<Words> FragmentEmitter::FragmentsOfA(int64_t step) const {
+  if (env_.plan.kept.operands.count(&a_) > 0) return KeptRows(step);
+  const auto before = env_.rows_before.find(&dot_);
+  if (before == env_.rows_before.end()) return LoadRows(step);
+  std::vector<Words> fragments;
+  for (int64_t i = 0; i < dealing_.rows; ++i) {
+    const auto first = before->second.begin() + (step * dealing_.rows + i) * kFragmentWords;
+    fragments.emplace_back(first, first + kFragmentWords);
+  }
+  return fragments;
+}
+
+// From what the thread made: two columns of sums are a granule, a turn a row of it.
+std::vector<Words> FragmentEmitter::KeptRows(int64_t step) const {
+  const HeldTile held(env_, a_);
+  llvm::Type* const element = b_.getInt16Ty();
+  const int64_t columns = a_.type.shape.back() / kFragmentColumns;
+  std::vector<Words> fragments(static_cast<size_t>(dealing_.rows));
+  for (int64_t i = 0; i < dealing_.rows; ++i) {
+    for (int64_t word = 0; word < kFragmentWords; ++word) {
+      const int64_t column = step * kStepGranules + word / 2;
+      Place place;
+      place.lanes = 2;
+      place.held = env_.Int32(2 * ((i * columns + column) * 2 + word % 2));
+      fragments[static_cast<size_t>(i)].push_back(
+          PackWords(b_, held.Load(place), element, place.lanes));
+    }
+  }
+  return fragments;
+}
+
+std::vector<Words> FragmentEmitter::LoadRows(int64_t step) const {
   llvm::Value* row = Plus(first_row_, b_.CreateURem(lane_, env_.Int32(2 * kMatrixRows)));
   llvm::Value* granule = b_.CreateOr(env_.Int32(step * kStepGranules),
                                      b_.CreateUDiv(lane_, env_.Int32(2 * kMatrixRows)));
@@ -247,6 +292,10 @@ void FragmentEmitter::Multiply(const Words& a, const Words& b, llvm::Value** sum
 }
 
 }  // namespace
+
+void ReadRowsBefore(Environment& environment, const ir::Op& dot, const FragmentDealing& dealing) {
+  FragmentEmitter(environment, dot, dealing).ReadRowsBefore();
+}
 
 void AddFragments(Environment& environment, const ir::Op& dot, const FragmentDealing& dealing,
                   std::vector<llvm::Value*>* sums) {

@@ -18,6 +18,10 @@ namespace phobos::compiler::nvptx {
 void AddFragments(Environment& environment, const ir::Op& dot, const FragmentDealing& dealing,
                   std::vector<llvm::Value*>* sums);
 
+// Reads all that a thread needs of the left operand, for products that come later (Environment::
+// rows_before).
+void ReadRowsBefore(Environment& environment, const ir::Op& dot, const FragmentDealing& dealing);
+
 }  // namespace phobos::compiler::nvptx
 
 #endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_CONTRACTION_FRAGMENTS_H_

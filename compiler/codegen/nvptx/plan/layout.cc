@@ -24,4 +24,17 @@ Layout LayoutOf(const std::vector<int64_t>& shape, int64_t threads, int64_t wide
   return layout;
 }
 
+Layout RowsOf(const Layout& blocks) {
+  Layout rows{.elements = blocks.threads, .threads = blocks.threads, .has_copies = true};
+  for (const Digit& digit : blocks.thread_digits) {
+    rows.thread_digits.push_back({digit.count, digit.is_row ? digit.stride : 0});
+  }
+  for (const Digit& digit : blocks.turn_digits) {
+    if (!digit.is_row) continue;
+    rows.turn_digits.push_back({digit.count, digit.stride});
+    rows.elements *= digit.count;
+  }
+  return rows;
+}
+
 }  // namespace phobos::compiler::nvptx

@@ -30,6 +30,9 @@ struct Layout {
   // In blocks: the lowest digit first; both empty otherwise.
   std::vector<Digit> thread_digits;
   std::vector<Digit> turn_digits;
+  // In blocks, of a tile with one long side: threads that have parts of the same rows all have what
+  // it says of them. `elements` counts each of these copies.
+  bool has_copies = false;
 
   bool is_in_blocks() const { return !thread_digits.empty(); }
 
@@ -43,6 +46,10 @@ struct Layout {
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
+
+// Of a tile that says one thing of each row of a tile in blocks: each thread has it of the rows
+// that it has a part of, in their order.
+Layout RowsOf(const Layout& blocks);
 
 // The widest layout in which a vector of elements of `widest_bytes` is at most 16 bytes, and no
 // more than `most` elements. Where there are fewer elements than such vectors times threads,

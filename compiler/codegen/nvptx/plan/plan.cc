@@ -27,7 +27,6 @@ constexpr int64_t kTogetherElements = 32;
 constexpr int64_t kExchangeBytes = 4 << 10;
 // A partial of an argmax has its place beside it.
 constexpr int64_t kPlaceBytes = 4;
-constexpr int kFirstWithCopies = 80;
 
 bool IsGather(const Op& access) {
   return std::any_of(access.subscripts.begin(), access.subscripts.end(),
@@ -49,6 +48,17 @@ bool IsProduct(const Statement& statement) {
   return statement.whole != nullptr && statement.whole->opcode == Opcode::kDot;
 }
 
+// In place of a side of a tile.
+constexpr int kNoSide = -1;
+
+int FirstLongSide(const ir::Type& type) {
+  const auto is_long = [](int64_t side) { return side > 1; };
+  const auto found = std::find_if(type.shape.begin(), type.shape.end(), is_long);
+  return found == type.shape.end() ? kNoSide : static_cast<int>(found - type.shape.begin());
+}
+
+bool HasOneLongSide(const ir::Type& type) { return ir::LongSides(type.shape).size() == 1; }
+
 bool MeetsInside(const Statement& statement) {
   return IsScan(statement) || statement.exchange_bytes > 0;
 }
@@ -64,14 +74,16 @@ class Planner {
   Plan Make();
 
  private:
-  using Visited = std::set<ValueId>;
+  // What a statement's tile is computed from, and with which side along the first long one of it.
+  using Visited = std::set<std::pair<ValueId, int>>;
 
   void CollectBlock(const ir::Block& block);
   void AddStatement(const Op& op);
   bool HasReducedRows(const ir::Type& type) const;
   void AddProduct(const Op& dot, Statement* statement, Visited* visited) const;
-  void Collect(ValueId value, Statement* statement, Visited* visited) const;
-  void CollectOperands(const Op& op, Statement* statement, Visited* visited) const;
+  void Collect(ValueId value, int row_side, Statement* statement, Visited* visited) const;
+  void CollectOperands(const Op& op, int row_side, Statement* statement, Visited* visited) const;
+  int RowSideOf(const Op& op, int row_side, const ir::Type& operand) const;
   bool Moves(const Op& op) const;
   void ChooseLayouts();
   std::optional<Layout> ProductLayout(const Statement& statement, int64_t widest) const;
@@ -100,16 +112,19 @@ class Planner {
 };
 
 Plan Planner::Make() {
-  plan_.copies = FindCopies(function_, sm_ >= kFirstWithCopies);
+  plan_.copies = FindCopies(function_, sm_ >= kAmpere);
+  plan_.has_packed_casts = sm_ >= kAmpere;
   CollectBlock(function_.body);
   ChooseLayouts();
   DealWholes();
+  plan_.kept = FindKept(function_, plan_.copies, &plan_.statements);
   FindShared();
   PlaceShared();
   Order order = OrderOf(function_, [this](const Op& op) { return TouchesOf(op); });
   plan_.waits = std::move(order.waits);
   WaitForCopies();
-  plan_.threads_meet = !plan_.waits.empty() || !plan_.copies.pipelines.empty();
+  plan_.threads_meet =
+      !plan_.waits.empty() || !plan_.copies.pipelines.empty() || !plan_.kept.read_before.empty();
   for (const auto& [op, offset] : plan_.shared.offsets) {
     plan_.threads_meet |= ir::IsAtomic(op->opcode);
   }
@@ -144,16 +159,19 @@ void Planner::AddStatement(const Op& op) {
                        : codegen::StoredType(function_, op);
   Visited visited;
   if (is_product) return AddProduct(operand, &statement, &visited);
-  CollectOperands(statement.whole != nullptr ? *statement.whole : op, &statement, &visited);
+  CollectOperands(statement.whole != nullptr ? *statement.whole : op, FirstLongSide(statement.type),
+                  &statement, &visited);
 }
 
-// Whether some tile with the sides of `type` is reduced along its rows.
+// Whether some tile with as many rows as `type` is reduced along them.
 bool Planner::HasReducedRows(const ir::Type& type) const {
   const std::vector<int64_t> sides = ir::LongSides(type.shape);
   return std::any_of(definitions_.begin(), definitions_.end(), [&](const Op* op) {
     if (op == nullptr || !ir::IsReduction(op->opcode)) return false;
     const std::vector<int64_t>& shape = definitions_[op->operands[0]]->type.shape;
-    return ir::LongSides(shape) == sides && op->axis + 1 == static_cast<int>(shape.size());
+    const std::vector<int64_t> reduced = ir::LongSides(shape);
+    return reduced.size() == 2 && sides.size() == 2 && reduced[0] == sides[0] &&
+           op->axis + 1 == static_cast<int>(shape.size());
   });
 }
 
@@ -163,31 +181,55 @@ void Planner::AddProduct(const Op& dot, Statement* statement, Visited* visited) 
   statement->held = {{definitions_[dot.operands[0]], true}, {definitions_[dot.operands[1]], true}};
   statement->fragments = DealFragments(dot, a, statement->type, function_.threads, sm_,
                                        HasReducedRows(statement->type));
-  if (dot.operands[2] != ir::kNoValue) Collect(dot.operands[2], statement, visited);
+  if (dot.operands[2] != ir::kNoValue) {
+    Collect(dot.operands[2], FirstLongSide(statement->type), statement, visited);
+  }
 }
 
-void Planner::CollectOperands(const Op& op, Statement* statement, Visited* visited) const {
+void Planner::CollectOperands(const Op& op, int row_side, Statement* statement,
+                              Visited* visited) const {
   for (ValueId operand : op.operands) {
-    if (operand != ir::kNoValue) Collect(operand, statement, visited);
+    if (operand == ir::kNoValue) continue;
+    Collect(operand, RowSideOf(op, row_side, definitions_[operand]->type), statement, visited);
   }
   for (const ir::Subscript& subscript : op.subscripts) {
     if (subscript.kind == ir::Subscript::Kind::kGather) {
-      Collect(subscript.position, statement, visited);
+      Collect(subscript.position, kNoSide, statement, visited);
     }
   }
 }
 
-void Planner::Collect(ValueId value, Statement* statement, Visited* visited) const {
+// The side of an operand that runs along side `row_side` of the op's tile.
+int Planner::RowSideOf(const Op& op, int row_side, const ir::Type& operand) const {
+  if (row_side == kNoSide || operand.is_scalar()) return kNoSide;
+  if (op.opcode == Opcode::kJoin || op.opcode == Opcode::kInterleave) return kNoSide;
+  if (op.opcode == Opcode::kReshape) {
+    const std::vector<int> sides = ir::MapLongSides(operand.shape, op.type.shape);
+    const auto found = std::find(sides.begin(), sides.end(), row_side);
+    return found == sides.end() ? kNoSide : static_cast<int>(found - sides.begin());
+  }
+  // A statement that does an op over a whole tile goes by that tile's sides, not by its result's.
+  const std::vector<int64_t>& shape =
+      ir::IsWholeTile(op.opcode) ? operand.shape : codegen::StoredType(function_, op).shape;
+  const int side =
+      row_side - static_cast<int>(shape.size()) + static_cast<int>(operand.shape.size());
+  return side < 0 || operand.shape[static_cast<size_t>(side)] == 1 ? kNoSide : side;
+}
+
+void Planner::Collect(ValueId value, int row_side, Statement* statement, Visited* visited) const {
   const Op& op = *definitions_[value];
-  if (op.type.is_scalar() || !visited->insert(value).second) return;
-  statement->cost += passes::Cost(op);
-  if (op.opcode == Opcode::kLoad) statement->loads.push_back(&op);
+  if (op.type.is_scalar() || visited->count({value, row_side}) > 0) return;
+  const auto other = visited->lower_bound({value, kNoSide});
+  const bool is_new = other == visited->end() || other->first != value;
+  visited->insert({value, row_side});
+  if (is_new) statement->cost += passes::Cost(op);
+  if (is_new && op.opcode == Opcode::kLoad) statement->loads.push_back(&op);
   if (op.opcode == Opcode::kStage || op.opcode == Opcode::kReadVar) {
-    statement->held.push_back({&op, false});
+    statement->held.push_back({&op, false, row_side != kNoSide && HasOneLongSide(op.type)});
   } else if (Moves(op)) {
-    statement->held.push_back({definitions_[op.operands[0]], true});
+    if (is_new) statement->held.push_back({definitions_[op.operands[0]], true});
   } else {
-    CollectOperands(op, statement, visited);
+    CollectOperands(op, row_side, statement, visited);
   }
 }
 
@@ -290,6 +332,7 @@ void Planner::DealWholes() {
 
 // Whether each thread finds what it reads of a held tile at the place where it made it.
 bool Planner::IsOwned(const Statement& statement, const HeldRead& held) const {
+  if (plan_.KeepsRows(*held.op) || plan_.kept.operands.count(held.op) > 0) return true;
   return !held.is_moved && !statement.reduction.is_apart &&
          held.op->type.elements() == statement.type.elements();
 }
@@ -297,7 +340,7 @@ bool Planner::IsOwned(const Statement& statement, const HeldRead& held) const {
 void Planner::FindShared() {
   for (const Statement* statement : statements_) {
     if (statement->whole != nullptr && !IsProduct(*statement) &&
-        statement->op->opcode == Opcode::kStage) {
+        statement->op->opcode == Opcode::kStage && !plan_.KeepsRows(*statement->op)) {
       shared_.insert(statement->op);
     }
     for (const HeldRead& held : statement->held) {
@@ -465,6 +508,13 @@ void SetOrders(const std::map<const Op*, const Statement*>& by_whole, const ir::
 int64_t SharedAligned(int64_t bytes) {
   constexpr int64_t kAlignment = 16;
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+int64_t Plan::HeldElements(const Statement& statement) const {
+  if (!KeepsRows(*statement.op) || statement.whole == nullptr) {
+    return statement.layout.thread_elements();
+  }
+  return statement.reduction.parts;
 }
 
 Plan PlanFor(const ir::Function& function, int sm) { return Planner(function, sm).Make(); }

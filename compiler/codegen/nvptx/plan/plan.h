@@ -17,6 +17,7 @@
 #include "compiler/codegen/nvptx/plan/contraction/product.h"
 #include "compiler/codegen/nvptx/plan/dealing.h"
 #include "compiler/codegen/nvptx/plan/layout.h"
+#include "compiler/codegen/nvptx/plan/registers.h"
 #include "compiler/ir/ir.h"
 
 namespace phobos::compiler::nvptx {
@@ -25,6 +26,8 @@ namespace phobos::compiler::nvptx {
 struct HeldRead {
   const ir::Op* op = nullptr;
   bool is_moved = false;  // by a reshape: an element is not read at its own place
+  // It has one long side, which runs along the first one of the statement's tile.
+  bool is_row = false;
 };
 
 // A kStore, kStage, kDeclareVar or kWriteVar of a tile, an atomic on one without a result, or a
@@ -60,10 +63,17 @@ struct Plan {
   // old values of atomics on one element. All other held tiles are with the threads that made them.
   codegen::HeldMemory shared;
   Copies copies;
+  Kept kept;
   std::set<const ir::Op*> awaits_copies;  // statements before which threads wait for their copies
   int64_t rings = 0;                      // where in shared memory the loops' buffers begin
   bool threads_meet = false;              // anywhere
+  bool has_packed_casts = false;          // the chip makes two 16-bit floats at a time
   int64_t shared_bytes = 0;  // of the block: those tiles, where partials are exchanged, the rings
+
+  // Each thread keeps the tile of a kStage, kReadVar, kDeclareVar or kWriteVar for its own rows.
+  bool KeepsRows(const ir::Op& op) const { return kept.HasRows(op); }
+  // Elements of a statement's tile that a thread holds.
+  int64_t HeldElements(const Statement& statement) const;
 
   // What the kernel has by itself; where that would be more than it can be, all is given at launch.
   static constexpr int64_t kMostStatic = 48 << 10;

@@ -168,6 +168,9 @@ void Reduction::FinishPart(llvm::Value* part, size_t slot) {
     scalar_ = partials_.ResultOf(partials[0]);
     return;
   }
+  if (env_.plan.KeepsRows(*statement_.op)) {
+    return held_->StoreAt(part, partials_.ResultOf(partials[0]));
+  }
   Hand(Turns(env_, statement_, statement_.layout, 1).PlaceAt(FirstTurnOf(part)), partials);
 }
 

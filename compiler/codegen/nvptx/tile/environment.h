@@ -6,6 +6,7 @@
 #define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "compiler/codegen/kernel/environment.h"
@@ -37,6 +38,7 @@ struct Place {
   int lane_side = kNoSide;
   unsigned lanes = 1;
   llvm::Value* held = nullptr;  // i32: which of the elements that the thread holds; of lane 0
+  llvm::Value* row = nullptr;   // i32, in blocks: which of the rows that the thread has a part of
   // Every slice of the statement lies inside its tensor, and vectors are aligned.
   bool is_inside = false;
   unsigned lane = 0;  // of a vector of the layout: which one lane 0 is
@@ -54,6 +56,9 @@ struct Environment : codegen::Environment {
   // By ValueId: the address of a tile that a kStage holds, in the thread's frame or in shared
   // memory.
   std::vector<llvm::Value*> held_tiles;
+  // By kDot: what a thread has read of its left operand before the loop that it is in, step by step
+  // along k, a word after the other.
+  std::map<const ir::Op*, std::vector<llvm::Value*>> rows_before;
 
   // The threads of the block wait for each other.
   void Meet() const;

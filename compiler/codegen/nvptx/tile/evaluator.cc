@@ -6,7 +6,9 @@
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/nvptx/tile/held.h"
+#include "compiler/codegen/nvptx/tile/words.h"
 #include "compiler/ir/shape.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace phobos::compiler::nvptx {
 
@@ -86,11 +88,32 @@ Fragment Evaluator::EvaluateElementwise(const ir::Op& op, const Place& place) {
   }
   const ir::ValueId typed = op.operands[op.opcode == ir::Opcode::kSelect ? 1 : 0];
   const ir::DType dtype = env_.definitions[typed]->type.dtype;
+  if (IsPackedCast(op, dtype) && lanes % 2 == 0) return PackedCast(op, operands[0]);
   Fragment result;
   for (unsigned lane = 0; lane < lanes; ++lane) {
     llvm::SmallVector<llvm::Value*, 3> values;
     for (const Fragment& operand : operands) values.push_back(LaneOf(operand, lane));
     result.push_back(codegen::EmitElementwise(b_, op, dtype, values));
+  }
+  return result;
+}
+
+bool Evaluator::IsPackedCast(const ir::Op& op, ir::DType from) const {
+  return env_.plan.has_packed_casts && op.opcode == ir::Opcode::kCast && from == ir::DType::kF32 &&
+         (op.type.dtype == ir::DType::kF16 || op.type.dtype == ir::DType::kBF16);
+}
+
+// Two lanes at a time: one by one they take a slower unit, which powers and exponentials need.
+Fragment Evaluator::PackedCast(const ir::Op& op, const Fragment& operand) const {
+  const llvm::Intrinsic::ID cast = op.type.dtype == ir::DType::kF16
+                                       ? llvm::Intrinsic::nvvm_ff2f16x2_rn
+                                       : llvm::Intrinsic::nvvm_ff2bf16x2_rn;
+  Fragment result;
+  for (unsigned lane = 0; lane < operand.size(); lane += 2) {
+    llvm::Value* both = b_.CreateIntrinsic(cast, {}, {operand[lane + 1], operand[lane]});
+    const Fragment halves =
+        UnpackWords(b_, b_.CreateBitCast(both, b_.getInt32Ty()), b_.getInt16Ty(), 2);
+    result.insert(result.end(), halves.begin(), halves.end());
   }
   return result;
 }

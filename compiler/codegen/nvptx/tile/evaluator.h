@@ -44,6 +44,8 @@ class Evaluator {
 
   Fragment EvaluateNew(const ir::Op& op, const Place& place);
   Fragment EvaluateElementwise(const ir::Op& op, const Place& place);
+  bool IsPackedCast(const ir::Op& op, ir::DType from) const;
+  Fragment PackedCast(const ir::Op& op, const Fragment& operand) const;
   // The same at a place of a tile that the value is broadcast to.
   Fragment EvaluateBroadcast(ir::ValueId value, const Place& place);
   Fragment EvaluateReshape(const ir::Op& op, const Place& place);

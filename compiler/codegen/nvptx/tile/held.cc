@@ -25,7 +25,9 @@ HeldTile::HeldTile(Environment& environment, const ir::Op& op)
       type_(op.opcode == ir::Opcode::kStage ? op.type : environment.function.vars[op.index].type),
       element_(codegen::MemoryType(environment.builder.getContext(), type_.dtype)),
       start_(StartOf(environment, op)),
-      is_shared_(start_->getType()->getPointerAddressSpace() == kSharedSpace) {
+      is_shared_(start_->getType()->getPointerAddressSpace() == kSharedSpace),
+      is_of_rows_(environment.plan.KeepsRows(op)),
+      is_operand_(environment.plan.kept.operands.count(&op) > 0) {
   if (!is_shared_ || op.opcode != ir::Opcode::kStage) return;
   if (env_.plan.copies.operands.count(&op) > 0) {
     swizzle_ = SwizzleOf(type_);
@@ -67,6 +69,7 @@ llvm::Value* HeldTile::NumberOf(const Place& place, unsigned lane) const {
     }
     return number;
   }
+  if (is_of_rows_) return place.row;
   return b.CreateAdd(number, env_.Int32(lane), "", true, true);
 }
 
@@ -109,6 +112,8 @@ llvm::Value* HeldTile::Swizzled(llvm::Value* row, llvm::Value* column) const {
 }
 
 unsigned HeldTile::ChunkAt(const Place& place) const {
+  // The words that a matrix instruction takes.
+  if (is_operand_) return place.lanes;
   if (!is_shared_ || place.lane_side == Place::kNoSide) return 1;
   for (size_t side = static_cast<size_t>(place.lane_side) + 1; side < type_.shape.size(); ++side) {
     if (type_.shape[side] > 1) return 1;

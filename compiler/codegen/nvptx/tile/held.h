@@ -28,8 +28,8 @@ class HeldTile {
   // Shared memory: where the element is.
   llvm::Value* AddressAt(const Place& place) const { return AddressOf(NumberOf(place, 0)); }
 
-  // Shared memory: an element by its number in row-major order (i32).
-  // REQUIRES: the tile is no transpose and is not multiplied.
+  // Shared memory: an element by its number in row-major order (i32); with the threads, by which of
+  // those that the thread holds it is. REQUIRES: the tile is no transpose and is not multiplied.
   llvm::Value* LoadAt(llvm::Value* number) const;
   void StoreAt(llvm::Value* number, llvm::Value* value) const;
 
@@ -49,7 +49,9 @@ class HeldTile {
   llvm::Type* const element_;
   llvm::Value* const start_;
   const bool is_shared_;
-  int64_t granules_ = 1;  // of a row that is rotated
+  const bool is_of_rows_;  // each thread keeps it of its own rows
+  const bool is_operand_;  // each thread keeps it for products
+  int64_t granules_ = 1;   // of a row that is rotated
   std::optional<Swizzle> swizzle_;
 };
 

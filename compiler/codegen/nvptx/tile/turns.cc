@@ -131,12 +131,19 @@ void Turns::SetBlockIndices(llvm::Value* turn, Place* place) const {
     if (statement_.type.shape[static_cast<size_t>(side)] > 1) row_side = side;
   }
   place->indices.assign(statement_.type.shape.size(), env_.Int32(0));
+  place->row = layout_.has_copies ? turn : env_.Int32(0);
+  int64_t rows = 1;  // of the turns, by the digits so far
   auto add = [&](llvm::Value* number, const std::vector<Digit>& digits) {
     for (size_t i = 0; i < digits.size(); ++i) {
       const Digit& digit = digits[i];
       llvm::Value* value = number;
       if (i + 1 < digits.size()) value = b_.CreateURem(number, env_.Int32(digit.count));
       number = b_.CreateUDiv(number, env_.Int32(digit.count));
+      if (digit.is_row && &digits == &layout_.turn_digits) {
+        place->row =
+            b_.CreateAdd(place->row, b_.CreateMul(value, env_.Int32(rows)), "", true, true);
+        rows *= digit.count;
+      }
       value = b_.CreateMul(value, env_.Int32(digit.stride), "", true, true);
       llvm::Value*& index =
           place->indices[static_cast<size_t>(digit.is_row ? row_side : lane_side_)];

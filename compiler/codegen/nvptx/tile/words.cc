@@ -6,6 +6,7 @@
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/PatternMatch.h"
 
 namespace phobos::compiler::nvptx {
 namespace {
@@ -13,6 +14,25 @@ namespace {
 constexpr unsigned kWordBytes = 4;
 
 unsigned BytesOf(llvm::Type* element) { return element->getScalarSizeInBits() / 8; }
+
+// The word whose elements these are, in their order; null: they are not known to be of one.
+llvm::Value* WordOf(const Fragment& elements, unsigned first, unsigned count, unsigned bits) {
+  using llvm::PatternMatch::m_LShr;
+  using llvm::PatternMatch::m_SpecificInt;
+  using llvm::PatternMatch::m_Trunc;
+  using llvm::PatternMatch::m_Value;
+  llvm::Value* word = nullptr;
+  if (elements.size() < first + count || !match(elements[first], m_Trunc(m_Value(word)))) {
+    return nullptr;
+  }
+  if (word->getType()->getScalarSizeInBits() != count * bits) return nullptr;
+  for (unsigned i = 1; i < count; ++i) {
+    llvm::Value* other = nullptr;
+    const auto part = m_Trunc(m_LShr(m_Value(other), m_SpecificInt(uint64_t{i} * bits)));
+    if (!match(elements[first + i], part) || other != word) return nullptr;
+  }
+  return word;
+}
 
 }  // namespace
 
@@ -37,7 +57,8 @@ Fragment UnpackWords(llvm::IRBuilder<>& b, llvm::Value* words, llvm::Type* eleme
     llvm::Value* bits = words;
     if (words->getType()->isVectorTy())
       bits = b.CreateExtractElement(words, i * bytes / kWordBytes);
-    bits = b.CreateLShr(bits, 8 * (i * bytes % kWordBytes));
+    const unsigned shift = 8 * (i * bytes % kWordBytes);
+    if (shift > 0) bits = b.CreateLShr(bits, shift);
     elements.push_back(b.CreateTrunc(bits, element));
   }
   return elements;
@@ -51,11 +72,14 @@ llvm::Value* PackWords(llvm::IRBuilder<>& b, const Fragment& elements, llvm::Typ
   const unsigned in_word = std::max(1u, word->getScalarSizeInBits() / 8 / bytes);
   llvm::Value* words = llvm::PoisonValue::get(type);
   for (unsigned first = 0; first < lanes; first += in_word) {
-    llvm::Value* bits = LaneOf(elements, first);
-    if (in_word > 1) bits = b.CreateZExt(bits, word);
-    for (unsigned i = 1; i < in_word; ++i) {
-      llvm::Value* part = b.CreateZExt(LaneOf(elements, first + i), word);
-      bits = b.CreateOr(bits, b.CreateShl(part, uint64_t{8} * i * bytes));
+    llvm::Value* bits = in_word > 1 ? WordOf(elements, first, in_word, 8 * bytes) : nullptr;
+    if (bits == nullptr) {
+      bits = LaneOf(elements, first);
+      if (in_word > 1) bits = b.CreateZExt(bits, word);
+      for (unsigned i = 1; i < in_word; ++i) {
+        llvm::Value* part = b.CreateZExt(LaneOf(elements, first + i), word);
+        bits = b.CreateOr(bits, b.CreateShl(part, uint64_t{8} * i * bytes));
+      }
     }
     words = type == word ? bits : b.CreateInsertElement(words, bits, first / in_word);
   }

@@ -171,6 +171,40 @@ def k(q: ph.tensor[ph.f16][M, 32], kk: ph.tensor[ph.f16][N, 32], v: ph.tensor[ph
              64, {{{"M", 64}, {"N", 48}}, {{"M", 33}, {"N", 17}}}, {2, 1, 1});
 }
 
+// What is said of rows is with the threads that have them, whatever has the same length; a tile of
+// weights is multiplied from the registers that it was made in.
+TEST(ProductTest, OfWhatThreadsHaveOfRows) {
+  const std::string text = R"(
+def k(q: ph.tensor[ph.f16][M, 32], kk: ph.tensor[ph.f16][N, 32], v: ph.tensor[ph.f16][N, 16],
+      scale: ph.tensor[ph.f32][M], out: ph.tensor[ph.f32][M, 16], tops: ph.tensor[ph.f32][M]):
+    i: ph.let = ph.ctx.block.x * 32
+    query: ph.let = q[i:+32, :]
+    acc: ph.tile[ph.f32][32, 16] = 0.0
+    most: ph.tile[ph.f32][32, 1] = -100.0
+    total: ph.tile[ph.f32][32, 1] = 0.0
+    for j in ph.range(0, N, 32, stages=STAGES):
+        s: ph.let = ph.dot_t(query, kk[j:+32, :]) + BIAS
+        new: ph.let = ph.maximum(most, ph.rowmax(s))
+        p: ph.let = ph.maximum(s - new, -4.0)
+        total = total + ph.rowsum(p) * scale[i:+32][:, None]
+        acc = acc * 0.5 + ph.dot(ph.cast(p, ph.f16), v[j:+32, :])
+        most = new
+    out[i:+32, :] = acc + most * total
+    TOPS
+)";
+  const std::vector<Extents> cases = {{{"M", 64}, {"N", 64}}, {{"M", 33}, {"N", 49}}};
+  // The bias of columns and the store of what rows have are what threads cannot have of their rows.
+  for (const char* bias : {"0.0", "ph.cast(ph.iota(32), ph.f32)[:, None]", "scale[i:+32][None, :]",
+                           "scale[i:+32][:, None]"}) {
+    for (const char* stages : {"1", "2"}) {
+      for (const char* tops : {"", "tops[i:+32] = ph.reshape(most, 32)"}) {
+        ExpectSame(absl::StrReplaceAll(text, {{"BIAS", bias}, {"STAGES", stages}, {"TOPS", tops}}),
+                   64, cases, {2, 1, 1});
+      }
+    }
+  }
+}
+
 TEST(ProductTest, InLoopsAroundLoops) {
   ExpectSame(R"(
 def k(a: ph.tensor[ph.f16][M, K], b: ph.tensor[ph.f16][K, N], c: ph.tensor[ph.f32][M, N]):

@@ -15,7 +15,6 @@ using ir::DType;
 constexpr int64_t kMostSums = 256;
 constexpr int64_t kBanksGranules = 8;
 constexpr int kTuring = 75;
-constexpr int kAmpere = 80;
 
 bool HasInstruction(const ir::Op& dot, DType dtype, int sm) {
   switch (dtype) {

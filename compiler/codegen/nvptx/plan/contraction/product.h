@@ -17,6 +17,8 @@ namespace phobos::compiler::nvptx {
 // row lane / 4 and two in row lane / 4 + 8, in columns lane % 4 * 2 and behind.
 inline constexpr int64_t kFragmentRows = 16;
 inline constexpr int64_t kFragmentColumns = 8;
+// The first chip with products of all types, copies by the chip itself, and casts of two at a time.
+inline constexpr int kAmpere = 80;
 // What is multiplied at a time along k.
 inline constexpr int64_t kStepBytes = 32;
 
