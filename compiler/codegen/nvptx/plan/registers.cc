@@ -24,6 +24,12 @@ int64_t OnlySide(const ir::Type& type) {
   return sides.size() == 1 ? sides[0] : 0;
 }
 
+// Whether a statement leaves a tile for others.
+bool Holds(const Op& op) {
+  return op.opcode == Opcode::kStage || op.opcode == Opcode::kDeclareVar ||
+         op.opcode == Opcode::kWriteVar;
+}
+
 class Keeper {
  public:
   Keeper(const ir::Function& function, const Copies& copies,
@@ -72,7 +78,7 @@ bool Keeper::MakesRows(const Statement& statement) const {
 
 // One that computes a tile from others, element by element.
 bool Keeper::IsOverRows(const Statement& statement) const {
-  return statement.whole == nullptr && !ir::WritesTensor(statement.op->opcode) &&
+  return statement.whole == nullptr && Holds(*statement.op) &&
          !ir::IsAtomic(codegen::DoneBy(definitions_, *statement.op).opcode);
 }
 
@@ -80,7 +86,7 @@ bool Keeper::IsOverRows(const Statement& statement) const {
 void Keeper::FindRows() {
   std::map<int64_t, Rows> found;
   for (const auto& [op, statement] : statements_) {
-    if (ir::WritesTensor(op->opcode)) continue;
+    if (!Holds(*op)) continue;
     Rows& rows = found[OnlySide(codegen::StoredType(function_, *op))];
     if (!MakesRows(statement)) {
       rows.fits &= IsOverRows(statement);
@@ -107,7 +113,7 @@ void Keeper::FindRows() {
 
 void Keeper::SetRows(int64_t length, const Layout& layout) {
   for (auto& [op, statement] : statements_) {
-    if (ir::WritesTensor(op->opcode)) continue;
+    if (!Holds(*op)) continue;
     if (OnlySide(codegen::StoredType(function_, *op)) != length) continue;
     if (statement.whole == nullptr) statement.layout = layout;
     if (op->opcode == Opcode::kStage) {
