@@ -13,7 +13,8 @@ import sys
 
 KERNELS = os.path.dirname(os.path.abspath(__file__))
 CHIP = "sm_90"
-FILES = ("elementwise_test.py", "shape_test.py", "reduction_test.py", "update_test.py", "contraction_test.py")
+FILES = ("elementwise_test.py", "shape_test.py", "reduction_test.py", "update_test.py", "contraction_test.py",
+         "language_test.py")
 SECONDS = 100  # one test
 
 
