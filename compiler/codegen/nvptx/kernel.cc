@@ -35,9 +35,14 @@ class ThreadMemory : public codegen::MemoryEmitter {
 
   void BeforeFor(const ir::Op& op, llvm::Value* lo, llvm::Value* turns) override {
     copies_.BeforeFor(op, lo, turns);
+    const auto pipeline = env_.plan.copies.pipelines.find(&op);
+    const bool is_ahead = pipeline != env_.plan.copies.pipelines.end();
+    if (is_ahead && pipeline->second.product != nullptr) {
+      ReadFirstStep(env_, env_.plan.statements.at(pipeline->second.product), copies_);
+    }
     const auto found = env_.plan.kept.read_before.find(&op);
     if (found == env_.plan.kept.read_before.end()) return;
-    if (env_.plan.copies.pipelines.count(&op) == 0) env_.Meet();
+    if (!is_ahead) env_.Meet();
     for (const ir::Op* product : found->second) {
       const Statement& statement = env_.plan.statements.at(product);
       ReadRowsBefore(env_, *statement.whole, *statement.fragments);
@@ -54,7 +59,7 @@ class ThreadMemory : public codegen::MemoryEmitter {
     if (env_.plan.copies.copies.count(&op) > 0) return copies_.EmitStage(op);
     const ir::Op* whole = statement.whole;
     if (whole != nullptr && whole->opcode == ir::Opcode::kDot) {
-      EmitProduct(env_, statement);
+      EmitProduct(env_, statement, copies_);
     } else if (whole != nullptr && ir::IsReduction(whole->opcode)) {
       EmitReduction(env_, statement);
     } else if (whole != nullptr && whole->opcode == ir::Opcode::kCumulativeSum) {

@@ -50,6 +50,8 @@ void CopyEmitter::StartTurn(const ir::Op& loop, llvm::Value* index) {
   loop_index = index;
   std::vector<llvm::Value*> kept;
   for (const ir::Op* scalar : pipeline.scalars) kept.push_back(env_.scalars[scalar->result]);
+  std::vector<llvm::Value*> shown;
+  for (const ir::Op* stage : pipeline.stages) shown.push_back(env_.held_tiles[stage->result]);
   for (const ir::Op* scalar : pipeline.scalars) {
     env_.scalars[scalar->result] = EmitPureScalar(env_, *scalar);
   }
@@ -69,6 +71,7 @@ void CopyEmitter::StartTurn(const ir::Op& loop, llvm::Value* index) {
   b_.CreateStore(b_.CreateSub(left, env_.Int(1)), state.left);
   Advance(state.written, pipeline.buffers);
   for (size_t i = 0; i < kept.size(); ++i) env_.scalars[pipeline.scalars[i]->result] = kept[i];
+  for (size_t i = 0; i < shown.size(); ++i) env_.held_tiles[pipeline.stages[i]->result] = shown[i];
   loop_index = this_index;
 }
 
@@ -101,21 +104,39 @@ void CopyEmitter::EmitStage(const ir::Op& stage) {
     return;
   }
   const Pipeline& pipeline = env_.plan.copies.pipelines.at(copy.loop);
-  if (pipeline.stages.front() != &stage) return;
-  // Each thread waits for its part of this turn's tiles. Once they have met, all of it is there,
-  // and nobody reads the last turn's any more, whose buffers are filled next.
+  if (pipeline.product != nullptr || pipeline.stages.front() != &stage) return;
+  AwaitTurn(*copy.loop);
+  StartAhead(*copy.loop);
+  BeginTurn(*copy.loop);
+}
+
+// Once all have met, all of the turn's tiles are there, and nobody reads those of the turn before
+// any more, whose buffers are filled next.
+void CopyEmitter::AwaitTurn(const ir::Op& loop) const {
+  const Pipeline& pipeline = env_.plan.copies.pipelines.at(&loop);
   b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
                      {env_.Int32(pipeline.buffers - 2)});
   env_.Meet();
-  const State& state = states_.at(copy.loop);
-  llvm::Value* step = env_.scalars[copy.loop->operands[2]];
-  llvm::Value* ahead = b_.CreateMul(step, env_.Int(pipeline.buffers - 1));
-  StartTurn(*copy.loop, b_.CreateAdd(env_.loop_indices[copy.loop->index], ahead));
-  llvm::Value* read = b_.CreateLoad(b_.getInt32Ty(), state.read);
-  for (const ir::Op* other : pipeline.stages) {
-    env_.held_tiles[other->result] = BufferOf(env_.plan.copies.copies.at(other), pipeline, read);
+}
+
+void CopyEmitter::BeginTurn(const ir::Op& loop) const {
+  ShowNext(loop);
+  Advance(states_.at(&loop).read, env_.plan.copies.pipelines.at(&loop).buffers);
+}
+
+void CopyEmitter::ShowNext(const ir::Op& loop) const {
+  const Pipeline& pipeline = env_.plan.copies.pipelines.at(&loop);
+  llvm::Value* read = b_.CreateLoad(b_.getInt32Ty(), states_.at(&loop).read);
+  for (const ir::Op* stage : pipeline.stages) {
+    env_.held_tiles[stage->result] = BufferOf(env_.plan.copies.copies.at(stage), pipeline, read);
   }
-  Advance(state.read, pipeline.buffers);
+}
+
+void CopyEmitter::StartAhead(const ir::Op& loop) {
+  const Pipeline& pipeline = env_.plan.copies.pipelines.at(&loop);
+  llvm::Value* step = env_.scalars[loop.operands[2]];
+  llvm::Value* ahead = b_.CreateMul(step, env_.Int(pipeline.buffers - 1));
+  StartTurn(loop, b_.CreateAdd(env_.loop_indices[loop.index], ahead));
 }
 
 void CopyEmitter::Start(const ir::Op& stage) {

@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/nvptx/plan/contraction/copies.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
+#include "compiler/codegen/nvptx/tile/access.h"
 #include "compiler/codegen/nvptx/tile/environment.h"
 #include "compiler/ir/ir.h"
 
@@ -26,20 +27,28 @@ class CopyEmitter {
   // REQUIRES: its tile has its place in the environment, unless it is done ahead; then it gets it.
   void EmitStage(const ir::Op& stage);
 
+  // The parts of that, for a loop with a Pipeline::product, which does them itself: each thread
+  // waits for its copies of the next turn that is not begun, and all meet; that turn's tiles get
+  // their places; it is begun; the copies of one more turn are started.
+  void AwaitTurn(const ir::Op& loop) const;
+  void ShowNext(const ir::Op& loop) const;
+  void BeginTurn(const ir::Op& loop) const;
+  void StartAhead(const ir::Op& loop);
+
   // This thread waits for all it has started.
   void AwaitAll() const;
 
  private:
   struct State {
-    llvm::AllocaInst* read = nullptr;     // i32: the buffer of the turn at hand
+    llvm::AllocaInst* read = nullptr;     // i32: the buffer of the next turn that is not begun
     llvm::AllocaInst* written = nullptr;  // i32: the buffer that is filled next
     llvm::AllocaInst* left = nullptr;     // i64: turns that are not started
   };
 
   void StartTurn(const ir::Op& loop, llvm::Value* index);
   void Start(const ir::Op& stage);
-  void StartInside(const ir::Op& stage, const class Access& access) const;
-  void StartClipped(const ir::Op& stage, class Access* access, llvm::Value* is_aligned) const;
+  void StartInside(const ir::Op& stage, const Access& access) const;
+  void StartClipped(const ir::Op& stage, Access* access, llvm::Value* is_aligned) const;
   Place GranuleAt(const ir::Type& type, llvm::Value* number) const;
   llvm::Value* BufferOf(const Copy& copy, const Pipeline& pipeline, llvm::Value* number) const;
   void Advance(llvm::AllocaInst* number, int64_t count) const;

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "compiler/codegen/conversion.h"
 #include "compiler/codegen/nvptx/plan/dealing.h"
@@ -44,9 +45,16 @@ class FragmentEmitter {
   }
 
   void Add(std::vector<llvm::Value*>* sums);
+  void AddAhead(const ir::Op& loop, CopyEmitter& copies, std::vector<llvm::Value*>* sums);
+  void ReadFirstStep(const ir::Op& loop, CopyEmitter& copies);
   void ReadRowsBefore();
 
  private:
+  // What one step multiplies: of the rows and of the columns.
+  struct Step {
+    std::vector<Words> rows, columns;
+  };
+
   int64_t steps() const { return a_.type.shape.back() * ir::ByteSize(dtype_) / kStepBytes; }
   llvm::Value* Plus(llvm::Value* a, llvm::Value* b) const {
     return b_.CreateAdd(a, b, "", true, true);
@@ -56,6 +64,10 @@ class FragmentEmitter {
   llvm::Value* GranuleAt(const ir::Op& operand, llvm::Value* row, llvm::Value* granule) const;
   llvm::Value* Below(const ir::Op& operand, llvm::Value* granule, int64_t below) const;
   Words LoadMatrices(llvm::Value* address, int count, bool is_transposed) const;
+  Step Read(int64_t step) const { return {FragmentsOfA(step), FragmentsOfB(step)}; }
+  void MultiplyAll(const Step& step, std::vector<llvm::Value*>* sums) const;
+  void Keep(const Step& step) const;
+  Step Kept() const;
   std::vector<Words> FragmentsOfA(int64_t step) const;
   std::vector<Words> LoadRows(int64_t step) const;
   std::vector<Words> KeptRows(int64_t step) const;
@@ -79,15 +91,74 @@ class FragmentEmitter {
 };
 
 void FragmentEmitter::Add(std::vector<llvm::Value*>* sums) {
+  for (int64_t step = 0; step < steps(); ++step) MultiplyAll(Read(step), sums);
+}
+
+void FragmentEmitter::MultiplyAll(const Step& step, std::vector<llvm::Value*>* sums) const {
+  const size_t columns = step.columns.size();
+  for (size_t i = 0; i < step.rows.size(); ++i) {
+    for (size_t j = 0; j < columns; ++j) {
+      Multiply(step.rows[i], step.columns[j], &(*sums)[(i * columns + j) * kFragmentSums]);
+    }
+  }
+}
+
+// A step's words are read while the step before is multiplied, across the turns of the loop too.
+void FragmentEmitter::AddAhead(const ir::Op& loop, CopyEmitter& copies,
+                               std::vector<llvm::Value*>* sums) {
+  copies.BeginTurn(loop);
+  Step next = Kept();
   for (int64_t step = 0; step < steps(); ++step) {
-    const std::vector<Words> rows = FragmentsOfA(step);
-    const std::vector<Words> columns = FragmentsOfB(step);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      for (size_t j = 0; j < columns.size(); ++j) {
-        Multiply(rows[i], columns[j], &(*sums)[(i * columns.size() + j) * kFragmentSums]);
+    const Step now = std::move(next);
+    if (step + 1 < steps()) {
+      next = Read(step + 1);
+    } else {
+      copies.AwaitTurn(loop);
+      copies.ShowNext(loop);
+      next = Read(0);
+    }
+    MultiplyAll(now, sums);
+    if (step == 0) copies.StartAhead(loop);
+  }
+  Keep(next);
+}
+
+void FragmentEmitter::ReadFirstStep(const ir::Op& loop, CopyEmitter& copies) {
+  copies.AwaitTurn(loop);
+  copies.ShowNext(loop);
+  std::vector<llvm::AllocaInst*>& slots = env_.first_steps[&dot_];
+  const Step step = Read(0);
+  if (slots.empty()) {
+    slots.resize(step.rows.size() * step.rows[0].size() +
+                 step.columns.size() * step.columns[0].size());
+    for (llvm::AllocaInst*& slot : slots) slot = env_.Slot(b_.getInt32Ty());
+  }
+  Keep(step);
+}
+
+void FragmentEmitter::Keep(const Step& step) const {
+  auto slot = env_.first_steps.at(&dot_).begin();
+  for (const auto* fragments : {&step.rows, &step.columns}) {
+    for (const Words& words : *fragments) {
+      for (llvm::Value* word : words) b_.CreateStore(word, *slot++);
+    }
+  }
+}
+
+FragmentEmitter::Step FragmentEmitter::Kept() const {
+  auto slot = env_.first_steps.at(&dot_).begin();
+  Step step;
+  step.rows.resize(static_cast<size_t>(dealing_.rows));
+  step.columns.resize(static_cast<size_t>(dealing_.columns));
+  for (auto [fragments, count] :
+       {std::pair(&step.rows, kFragmentWords), std::pair(&step.columns, kFragmentWords / 2)}) {
+    for (Words& words : *fragments) {
+      for (int64_t i = 0; i < count; ++i) {
+        words.push_back(b_.CreateLoad(b_.getInt32Ty(), *slot++));
       }
     }
   }
+  return step;
 }
 
 llvm::Value* FragmentEmitter::GranuleAt(const ir::Op& operand, llvm::Value* row,
@@ -292,6 +363,17 @@ void FragmentEmitter::Multiply(const Words& a, const Words& b, llvm::Value** sum
 }
 
 }  // namespace
+
+void AddFragmentsAhead(Environment& environment, const Statement& statement, CopyEmitter& copies,
+                       std::vector<llvm::Value*>* sums) {
+  FragmentEmitter(environment, *statement.whole, *statement.fragments)
+      .AddAhead(*statement.ahead_in, copies, sums);
+}
+
+void ReadFirstStep(Environment& environment, const Statement& statement, CopyEmitter& copies) {
+  FragmentEmitter(environment, *statement.whole, *statement.fragments)
+      .ReadFirstStep(*statement.ahead_in, copies);
+}
 
 void ReadRowsBefore(Environment& environment, const ir::Op& dot, const FragmentDealing& dealing) {
   FragmentEmitter(environment, dot, dealing).ReadRowsBefore();

@@ -22,8 +22,9 @@ constexpr int64_t kGranuleBytes = 16;
 // One product, while it is emitted.
 class ProductEmitter {
  public:
-  ProductEmitter(Environment& environment, const Statement& statement)
+  ProductEmitter(Environment& environment, const Statement& statement, CopyEmitter& copies)
       : env_(environment),
+        copies_(copies),
         b_(environment.builder),
         statement_(statement),
         dot_(*statement.whole),
@@ -48,6 +49,7 @@ class ProductEmitter {
   llvm::Value* MultiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const;
 
   Environment& env_;
+  CopyEmitter& copies_;
   llvm::IRBuilder<>& b_;
   const Statement& statement_;
   const ir::Op& dot_;
@@ -111,7 +113,11 @@ void ProductEmitter::EmitByFragments() {
     const Fragment start = Start(places.back());
     sums.insert(sums.end(), start.begin(), start.end());
   }
-  AddFragments(env_, dot_, *statement_.fragments, &sums);
+  if (statement_.ahead_in != nullptr) {
+    AddFragmentsAhead(env_, statement_, copies_, &sums);
+  } else {
+    AddFragments(env_, dot_, *statement_.fragments, &sums);
+  }
   for (size_t turn = 0; turn < turns; ++turn) {
     held_.Store(places[turn], {sums[2 * turn], sums[2 * turn + 1]});
   }
@@ -230,8 +236,8 @@ llvm::Value* ProductEmitter::MultiplyAdd(llvm::Value* a, llvm::Value* b, llvm::V
 
 }  // namespace
 
-void EmitProduct(Environment& environment, const Statement& statement) {
-  ProductEmitter(environment, statement).Emit();
+void EmitProduct(Environment& environment, const Statement& statement, CopyEmitter& copies) {
+  ProductEmitter(environment, statement, copies).Emit();
 }
 
 }  // namespace phobos::compiler::nvptx

@@ -5,14 +5,16 @@
 #ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_CONTRACTION_PRODUCT_H_
 #define PHOBOS_COMPILER_CODEGEN_NVPTX_CONTRACTION_PRODUCT_H_
 
+#include "compiler/codegen/nvptx/contraction/copy.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
 #include "compiler/codegen/nvptx/tile/environment.h"
 
 namespace phobos::compiler::nvptx {
 
 // A kStage, kDeclareVar or kWriteVar of a kDot; its tile and the operands' are in the environment
-// already, and all threads' parts of the operands are there.
-void EmitProduct(Environment& environment, const Statement& statement);
+// already, and all threads' parts of the operands are there; a Pipeline::product sees to that
+// itself.
+void EmitProduct(Environment& environment, const Statement& statement, CopyEmitter& copies);
 
 }  // namespace phobos::compiler::nvptx
 

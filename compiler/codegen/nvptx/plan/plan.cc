@@ -89,6 +89,7 @@ class Planner {
   std::optional<Layout> ProductLayout(const Statement& statement, int64_t widest) const;
   int64_t PromisedVector(const Op& access);
   void DealWholes();
+  void FindProductsAhead();
   void FindShared();
   bool IsShared(const Op& held) const;
   bool IsOwned(const Statement& statement, const HeldRead& held) const;
@@ -118,6 +119,7 @@ Plan Planner::Make() {
   ChooseLayouts();
   DealWholes();
   plan_.kept = FindKept(function_, plan_.copies, &plan_.statements);
+  FindProductsAhead();
   FindShared();
   PlaceShared();
   Order order = OrderOf(function_, [this](const Op& op) { return TouchesOf(op); });
@@ -330,6 +332,32 @@ void Planner::DealWholes() {
   }
 }
 
+// With two buffers, the next turn's copies would be waited for in the turn that starts them.
+void Planner::FindProductsAhead() {
+  constexpr int64_t kLeastBuffers = 3;
+  for (auto& [loop, pipeline] : plan_.copies.pipelines) {
+    Statement* product = nullptr;
+    bool fits = pipeline.stages.size() == 2 && pipeline.buffers >= kLeastBuffers;
+    for (const Op& op : loop->regions[0]) {
+      fits &= op.regions.empty();
+      const auto found = plan_.statements.find(&op);
+      if (found == plan_.statements.end() || plan_.copies.AheadOf(op) != nullptr) continue;
+      fits &= product == nullptr && found->second.fragments.has_value();
+      product = &found->second;
+    }
+    if (!fits || product == nullptr) continue;
+    const Op& a = *definitions_[product->whole->operands[0]];
+    const Op& b = *definitions_[product->whole->operands[1]];
+    const auto is_ahead = [&, &pipeline = pipeline](const Op& op) {
+      return &op == pipeline.stages[0] || &op == pipeline.stages[1];
+    };
+    if (&a == &b || !is_ahead(a) || !is_ahead(b)) continue;
+    if (a.type.shape.back() * ir::ByteSize(a.type.dtype) < 2 * kStepBytes) continue;
+    pipeline.product = product->op;
+    product->ahead_in = loop;
+  }
+}
+
 // Whether each thread finds what it reads of a held tile at the place where it made it.
 bool Planner::IsOwned(const Statement& statement, const HeldRead& held) const {
   if (plan_.KeepsRows(*held.op) || plan_.kept.operands.count(held.op) > 0) return true;
@@ -429,7 +457,8 @@ Touches Planner::TouchesOf(const Op& op) const {
   }
   const Statement& statement = found->second;
   if (const Copy* ahead = plan_.copies.AheadOf(op)) {
-    touches.meets = plan_.copies.pipelines.at(ahead->loop).stages.front() == &op;
+    const Pipeline& pipeline = plan_.copies.pipelines.at(ahead->loop);
+    touches.meets = pipeline.product == nullptr && pipeline.stages.front() == &op;
     return touches;
   }
   for (const Op* load : statement.loads) AddTensor(statement, *load, &touches.before);
@@ -440,7 +469,7 @@ Touches Planner::TouchesOf(const Op& op) const {
   if (ir::WritesTensor(done.opcode)) AddTensor(statement, done, &touches.before);
   if (ir::WritesTensor(op.opcode)) return touches;
   const bool is_scan = IsScan(statement);
-  touches.meets = MeetsInside(statement);
+  touches.meets = MeetsInside(statement) || statement.ahead_in != nullptr;
   AddExchange(statement, /*is_write=*/true, &touches.before);
   AddExchange(statement, /*is_write=*/false, &touches.behind);
   if (op.type.is_scalar() && statement.whole == &op) return touches;

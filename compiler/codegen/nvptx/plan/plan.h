@@ -45,6 +45,7 @@ struct Statement {
   ReductionDealing reduction;                // of a reduction
   ScanDealing scan;                          // of a scan
   std::optional<FragmentDealing> fragments;  // of a product by matrix instructions
+  const ir::Op* ahead_in = nullptr;          // the kFor in which it is Pipeline::product
   // Where in the block's shared memory threads exchange partials.
   int64_t exchange = 0;
   int64_t exchange_bytes = 0;

@@ -59,6 +59,8 @@ struct Environment : codegen::Environment {
   // By kDot: what a thread has read of its left operand before the loop that it is in, step by step
   // along k, a word after the other.
   std::map<const ir::Op*, std::vector<llvm::Value*>> rows_before;
+  // By kDot: the words that it multiplies first in its loop's next turn, each an i32.
+  std::map<const ir::Op*, std::vector<llvm::AllocaInst*>> first_steps;
 
   // The threads of the block wait for each other.
   void Meet() const;

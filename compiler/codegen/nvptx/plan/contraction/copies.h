@@ -31,6 +31,10 @@ struct Pipeline {
   std::vector<const ir::Op*> stages;  // kStages, in the order of the text
   // What has to be computed anew for another turn, in the order of the text.
   std::vector<const ir::Op*> scalars;
+  // A product by matrix instructions that reads all that is copied, and that alone does anything
+  // with tiles in the loop: in its last step of a turn, the first step of the next one is read
+  // already. Its statement; null: there is none.
+  const ir::Op* product = nullptr;
 };
 
 struct Copies {
