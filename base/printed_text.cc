@@ -6,8 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -18,19 +21,29 @@ constexpr int64_t kMostShownWhole = 1000;  // elements of an array
 constexpr int64_t kEdge = 3;               // elements shown at each end of a longer one's side
 constexpr size_t kLineWidth = 75;          // of an array's lines, about
 
-// As Python writes a float, with the fewest digits that tell it from others of its type.
+double Read(const char* text, double) { return std::strtod(text, nullptr); }
+float Read(const char* text, float) { return std::strtof(text, nullptr); }
+
+// As Python writes a float, with the fewest digits that tell it from others of its type. By libc:
+// the tables of std::to_chars would be a fifth of libphobos.so.
 template <typename Float>
 std::string FloatText(Float value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  const double size = std::fabs(static_cast<double>(value));
-  const bool is_plain = size == 0 || (size >= 1e-4 && size < 1e16);
+  constexpr int kMostDigits = std::numeric_limits<Float>::max_digits10;
   char text[64];
-  const char* end =
-      std::to_chars(text, text + sizeof text, value,
-                    is_plain ? std::chars_format::fixed : std::chars_format::scientific)
-          .ptr;
-  std::string result(static_cast<const char*>(text), end);
+  int digits = 0;
+  do {
+    std::snprintf(text, sizeof text, "%.*e", digits++, static_cast<double>(value));
+  } while (digits < kMostDigits && Read(text, value) != value);
+  const double size = std::fabs(static_cast<double>(value));
+  if (size == 0 || (size >= 1e-4 && size < 1e16)) {
+    const int exponent = std::atoi(std::strchr(text, 'e') + 1);
+    std::snprintf(text, sizeof text, "%.*f", std::max(digits - 1 - exponent, 0),
+                  static_cast<double>(value));
+  }
+  std::string result = text;
+  std::replace(result.begin(), result.end(), ',', '.');  // of a locale
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
   return result;
 }
@@ -62,9 +75,8 @@ std::string HalfText(uint16_t bits, bool is_bf16) {
   double read = value;
   for (int digits = 1; digits <= 6; ++digits) {
     char text[64];
-    const char* end =
-        std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
-    std::from_chars(text, end, read);
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    read = std::strtod(text, nullptr);
     const double error = std::fabs(read - value);
     if (error < std::fabs(read - below) && error < std::fabs(read - above)) break;
   }
