@@ -22,11 +22,12 @@ namespace phobos::compiler::host {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 5;
+constexpr int kCodeVersion = 6;
 
 absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Chip& chip) {
   ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip.name));
   llvm::LLVMContext context;
+  context.setDiscardValueNames(true);  // nobody reads them, and every pass makes some
   llvm::Module module("kernel", context);
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());

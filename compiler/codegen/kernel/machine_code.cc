@@ -3,9 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -49,6 +52,19 @@ absl::Status CheckSize(const llvm::Module& module) {
   }
   return absl::OkStatus();
 }
+
+// Asked by LLVM before each pass that a target adds by itself.
+class PassGate : public llvm::OptPassGate {
+ public:
+  explicit PassGate(llvm::ArrayRef<llvm::StringLiteral> skipped) : skipped_(skipped) {}
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef /*what*/) override {
+    return !llvm::is_contained(skipped_, pass);
+  }
+
+ private:
+  const llvm::ArrayRef<llvm::StringLiteral> skipped_;
+};
 
 // Few passes on purpose: the emitter makes the code it wants, and more passes made it no faster,
 // only slower to compile.
@@ -96,7 +112,8 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::stri
 }
 
 absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMachine& machine,
-                                            llvm::CodeGenFileType type) {
+                                            llvm::CodeGenFileType type,
+                                            llvm::ArrayRef<llvm::StringLiteral> skipped_passes) {
   std::string errors;
   llvm::raw_string_ostream error_stream(errors);
   if (llvm::verifyModule(module, &error_stream)) {
@@ -105,6 +122,8 @@ absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMa
   module.getContext().setDiagnosticHandler(std::make_unique<ErrorCollector>(&errors));
   RETURN_IF_ERROR(CheckSize(module));
   Optimize(module, machine);
+  PassGate gate(skipped_passes);
+  module.getContext().setOptPassGate(gate);
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream stream(code);
   llvm::legacy::PassManager emitter;

@@ -9,7 +9,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/CodeGen.h"
 #include "llvm/Target/TargetMachine.h"
@@ -22,11 +24,13 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::stri
                                                                  const std::string& cpu,
                                                                  const std::string& features);
 
-// Runs the passes over `module` and makes the file. Internal: the module is malformed (with the
-// verifier's words), or LLVM said that it could not do something. ResourceExhausted: a function
-// would take LLVM too long.
+// Runs the passes over `module` and makes the file. Of the passes that the target adds by itself,
+// those with these names are left out where LLVM can do without. Internal: the module is malformed
+// (with the verifier's words), or LLVM said that it could not do something. ResourceExhausted: a
+// function would take LLVM too long.
 absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMachine& machine,
-                                            llvm::CodeGenFileType type);
+                                            llvm::CodeGenFileType type,
+                                            llvm::ArrayRef<llvm::StringLiteral> skipped_passes);
 
 // Runs `work`, whose LLVM may end the process on what it takes for its own fault: Internal then,
 // which names `what`, and the process goes on.

@@ -54,7 +54,7 @@ class Contraction {
   void EmitBlocks(const Panel& panel, int64_t count, int64_t first_row, int64_t rows);
   void EmitBlock(const Panel& panel, llvm::Value* row, int64_t rows);
   Vectors EmitSteps(const Panel& panel, llvm::Value* a, const Vectors& sums);
-  Vectors EmitStep(const Panel& panel, llvm::Value* a, llvm::Value* k, const Vectors& sums);
+  Vectors EmitStep(const Panel& panel, llvm::Value* a, llvm::Value* b, const Vectors& sums);
   void Clear();
 
   llvm::Value* LoadSums(llvm::Value* address, unsigned vector) const;
@@ -190,50 +190,53 @@ void Contraction::EmitBlock(const Panel& panel, llvm::Value* row, int64_t rows) 
   }
 }
 
-// For each k of the stretch, of which there is one at least. The sums stay in registers.
+// For each k of the stretch, of which there is one at least. The sums stay in registers, and so do
+// two pointers: all else that is read lies constants away from them.
 Vectors Contraction::EmitSteps(const Panel& panel, llvm::Value* a, const Vectors& sums) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* inside = env_.NewBlock("steps");
   llvm::BasicBlock* after = env_.NewBlock("summed");
+  llvm::Value* end = At(plan_.sum_type, a, panel.depth);
   b_.CreateBr(inside);
   b_.SetInsertPoint(inside);
-  llvm::PHINode* k = b_.CreatePHI(b_.getInt64Ty(), 2);
-  k->addIncoming(env_.Int(0), before);
+  auto carry = [&](llvm::Value* first) {
+    llvm::PHINode* phi = b_.CreatePHI(first->getType(), 2);
+    phi->addIncoming(first, before);
+    return phi;
+  };
+  llvm::PHINode* a_at = carry(a);
+  llvm::PHINode* b_at = carry(panel.b.address);
   Vectors carried;
-  for (llvm::Value* sum : sums) {
-    llvm::PHINode* phi = b_.CreatePHI(vector_type_, 2);
-    phi->addIncoming(sum, before);
-    carried.push_back(phi);
-  }
-  Vectors next = EmitStep(panel, a, k, carried);
+  for (llvm::Value* sum : sums) carried.push_back(carry(sum));
+  Vectors next = EmitStep(panel, a_at, b_at, carried);
   for (size_t i = 0; i < next.size(); ++i) {
     llvm::cast<llvm::PHINode>(carried[i])->addIncoming(next[i], inside);
   }
-  llvm::Value* next_k = b_.CreateAdd(k, env_.Int(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
-  k->addIncoming(next_k, inside);
-  b_.CreateCondBr(b_.CreateICmpSLT(next_k, panel.depth), inside, after);
+  llvm::Value* next_a = At(plan_.sum_type, a_at, env_.Int(1));
+  a_at->addIncoming(next_a, inside);
+  b_at->addIncoming(At(plan_.sum_type, b_at, env_.Int(panel.b.stride)), inside);
+  b_.CreateCondBr(b_.CreateICmpNE(next_a, end), inside, after);
   b_.SetInsertPoint(after);
   return next;
 }
 
-Vectors Contraction::EmitStep(const Panel& panel, llvm::Value* a, llvm::Value* k,
+// `a` and `b`: the step's element of the block's first row, and the row of b.
+Vectors Contraction::EmitStep(const Panel& panel, llvm::Value* a, llvm::Value* b,
                               const Vectors& sums) {
   const unsigned vectors = panel.columns.vectors;
-  llvm::Value* row = At(plan_.sum_type, panel.b.address, Times(k, panel.b.stride));
-  Vectors b;
+  Vectors row;
   for (unsigned v = 0; v < vectors; ++v) {
-    b.push_back(b_.CreateAlignedLoad(
-        vector_type_, At(plan_.sum_type, row, env_.Int(int64_t{plan_.lanes} * v)), align_));
+    row.push_back(b_.CreateAlignedLoad(
+        vector_type_, At(plan_.sum_type, b, env_.Int(int64_t{plan_.lanes} * v)), align_));
   }
   Vectors next;
   for (size_t i = 0; i < sums.size(); i += vectors) {
     const auto r = static_cast<int64_t>(i / vectors);
-    llvm::Value* of_row = At(plan_.sum_type, a, env_.Int(r * panel.a.stride));
-    llvm::Value* element =
-        b_.CreateAlignedLoad(vector_type_->getScalarType(), At(plan_.sum_type, of_row, k), align_);
+    llvm::Value* element = b_.CreateAlignedLoad(
+        vector_type_->getScalarType(), At(plan_.sum_type, a, env_.Int(r * panel.a.stride)), align_);
     llvm::Value* spread = b_.CreateVectorSplat(plan_.lanes, element);
     for (unsigned v = 0; v < vectors; ++v) {
-      next.push_back(MultiplyAdd(spread, b[v], sums[i + v]));
+      next.push_back(MultiplyAdd(spread, row[v], sums[i + v]));
     }
   }
   return next;

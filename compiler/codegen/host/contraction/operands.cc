@@ -2,6 +2,7 @@
 #include "compiler/codegen/host/contraction/operands.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/conversion.h"
@@ -111,40 +112,41 @@ void Operand::CopyPanel(const Stretch& stretch, const Columns& columns, llvm::Va
 }
 
 // A row of b is a column of the copy: squares of vectors are turned. Reads up to a vector behind
-// the stretch: the tile is in memory, and has room behind it.
+// the stretch: the tile is in memory, and has room behind it. For a row behind the last one of the
+// panel, that one is read once more: nobody asks for what becomes of it.
 void Operand::CopyColumns(const Stretch& stretch, const Columns& columns, llvm::Value* to) const {
   llvm::Type* element = codegen::MemoryType(b_.getContext(), plan_.operand_type);
+  llvm::Type* vector = llvm::FixedVectorType::get(element, plan_.lanes);
   const llvm::Align align(ir::ByteSize(plan_.operand_type));
   const int64_t lanes = plan_.lanes;
+  const int64_t width = lanes * columns.vectors;  // of a row of the copy
+  const bool is_cut = columns.width % lanes != 0;
   llvm::Value* from = AddressAt(
       stretch.product, b_.CreateAdd(b_.CreateMul(columns.first, env_.Int(plan_.k)), stretch.first));
-  auto copy = [&](llvm::Value* column, int64_t valid) {
-    llvm::Value* rows_at = b_.CreateMul(column, env_.Int(plan_.k));
+  auto start_of = [&](llvm::Value* column, llvm::Value* k, int64_t lane) {
+    llvm::Value* row = column;
+    if (is_cut) {
+      row = b_.CreateAdd(row, env_.Int(std::exchange(lane, 0)));
+      row = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, row, env_.Int(columns.width - 1));
+    }
+    llvm::Value* start = b_.CreateAdd(b_.CreateMul(row, env_.Int(plan_.k)), k);
+    return b_.CreateGEP(element, b_.CreateGEP(element, from, start), env_.Int(lane * plan_.k));
+  };
+  auto copy = [&](llvm::Value* column) {
     env_.Loop(env_.Int(0), stretch.depth, lanes, [&](llvm::Value* k) {
       VectorRows rows;
-      for (int64_t lane = 0; lane < valid; ++lane) {
-        llvm::Value* place = b_.CreateAdd(b_.CreateAdd(rows_at, k), env_.Int(lane * plan_.k));
-        rows.push_back(
-            Prepared(b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, plan_.lanes),
-                                          b_.CreateGEP(element, from, place), align)));
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        rows.push_back(Prepared(b_.CreateAlignedLoad(vector, start_of(column, k, lane), align)));
       }
-      rows.resize(static_cast<size_t>(lanes), llvm::Constant::getNullValue(rows[0]->getType()));
       TransposeRows(b_, &rows);
+      llvm::Value* target = b_.CreateAdd(b_.CreateMul(k, env_.Int(width)), column);
       for (int64_t step = 0; step < lanes; ++step) {
-        llvm::Value* row =
-            b_.CreateMul(b_.CreateAdd(k, env_.Int(step)), env_.Int(lanes * columns.vectors));
-        Store(rows[static_cast<size_t>(step)], to, b_.CreateAdd(row, column));
+        Store(rows[static_cast<size_t>(step)], to, b_.CreateAdd(target, env_.Int(step * width)));
       }
     });
   };
-  const int64_t whole = columns.width / lanes * lanes;
-  if (whole == lanes) {
-    copy(env_.Int(0), lanes);
-  } else {
-    env_.Loop(env_.Int(0), env_.Int(whole), lanes,
-              [&](llvm::Value* column) { copy(column, lanes); });
-  }
-  if (whole < columns.width) copy(env_.Int(whole), columns.width - whole);
+  if (columns.width <= lanes) return copy(env_.Int(0));
+  env_.Loop(env_.Int(0), env_.Int(columns.width), lanes, copy);
 }
 
 }  // namespace phobos::compiler::host

@@ -4,12 +4,22 @@
 #include <utility>
 
 #include "absl/base/call_once.h"
+#include "compiler/codegen/host/object/loops.h"
 #include "compiler/codegen/kernel/machine_code.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 
 namespace phobos::compiler::host {
 namespace {
+
+// A quarter of the time that a kernel takes to compile.
+constexpr llvm::StringLiteral kSkippedPasses[] = {
+    // PrepareLoops does what is worth its time.
+    "Canonicalize Freeze Instructions in Loops",
+    "Loop Strength Reduction",
+    // Moves integers into mask registers. Takes time by the square of a function's length.
+    "X86 Domain Reassignment Pass",
+};
 
 void InitializeX86() {
   static absl::once_flag once;
@@ -58,7 +68,9 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeMachine(const std::stri
 
 absl::StatusOr<std::string> MakeObject(llvm::Module& module, llvm::TargetMachine& machine) {
   if (HasHalf(module)) DefineMinimumAndMaximum(module);
-  return codegen::MakeMachineCode(module, machine, llvm::CodeGenFileType::ObjectFile);
+  PrepareLoops(module);
+  return codegen::MakeMachineCode(module, machine, llvm::CodeGenFileType::ObjectFile,
+                                  kSkippedPasses);
 }
 
 }  // namespace phobos::compiler::host
