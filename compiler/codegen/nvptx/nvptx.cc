@@ -23,7 +23,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 8;
+constexpr int kCodeVersion = 9;
 
 constexpr int64_t kThreadsABlock = 1024;
 

@@ -2,6 +2,7 @@
 #include "compiler/codegen/nvptx/contraction/copy.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compiler/codegen/kernel/body.h"
 #include "compiler/codegen/nvptx/plan/contraction/product.h"
@@ -18,6 +19,18 @@ constexpr int64_t kMostUnrolled = 16;
 
 int64_t ElementsOfGranule(const ir::Type& type) {
   return Swizzle::kGranuleBytes / ir::ByteSize(type.dtype);
+}
+
+// Rows that the threads copy at a time, a granule each, if their granules of one turn stand as
+// those of another do, so many rows further; 0: they do not.
+int64_t RowsATurn(const ir::Type& type, int64_t threads) {
+  const size_t rank = type.shape.size();
+  const int64_t in_row = type.shape.back() / ElementsOfGranule(type);
+  if (rank < 2 || type.shape[rank - 2] * type.shape[rank - 1] != type.elements()) return 0;
+  const std::optional<Swizzle> swizzle = SwizzleOf(type);
+  if (threads % in_row != 0 || !swizzle.has_value()) return 0;
+  const int64_t rows = threads / in_row;
+  return rows % (swizzle->rows * swizzle->width) == 0 ? rows : 0;
 }
 
 }  // namespace
@@ -182,7 +195,20 @@ void CopyEmitter::StartInside(const ir::Op& stage, const Access& access) const {
                         true, true);
   };
   const int64_t whole = granules / threads;
-  if (whole <= kMostUnrolled) {
+  if (const int64_t rows = RowsATurn(stage.type, threads); rows > 0 && whole <= kMostUnrolled) {
+    Place first = GranuleAt(stage.type, env_.thread);
+    first.is_inside = true;
+    llvm::Value* to = held.AddressAt(first);
+    llvm::Value* from = access.AddressAt(first);
+    const int row_side = static_cast<int>(stage.type.shape.size()) - 2;
+    llvm::Value* distance = b_.CreateMul(access.BytesAlong(row_side), env_.Int(rows));
+    for (int64_t turn = 0; turn < whole; ++turn) {
+      b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_cg_shared_global_16, {}, {to, from});
+      to = b_.CreateConstGEP1_64(b_.getInt8Ty(), to,
+                                 static_cast<uint64_t>(threads * Swizzle::kGranuleBytes));
+      from = b_.CreateGEP(b_.getInt8Ty(), from, distance);
+    }
+  } else if (whole <= kMostUnrolled) {
     for (int64_t turn = 0; turn < whole; ++turn) copy(number_of(env_.Int32(turn)));
   } else {
     env_.Loop(env_.Int32(0), env_.Int32(whole), 1,

@@ -207,6 +207,13 @@ llvm::Value* Access::AddressOf(const Place& place, const Positions& gathered, un
   return b.CreateGEP(memory_type_, base_, b.CreateSExt(offset, b.getInt64Ty()));
 }
 
+llvm::Value* Access::BytesAlong(int side) const {
+  const auto is_along = [side](const Axis& axis) { return !axis.is_gather && axis.side == side; };
+  const Axis& axis = *std::find_if(axes_.begin(), axes_.end(), is_along);
+  return env_.builder.CreateMul(tensor_.strides[axis.dimension],
+                                env_.Int(ir::ByteSize(op_.type.dtype)));
+}
+
 llvm::Value* Access::GatherMask(const Positions& gathered, unsigned lane) const {
   llvm::Value* mask = nullptr;
   size_t next_gather = 0;

@@ -42,6 +42,8 @@ class Access {
   // Whether `other`, of a tile of the same shape, is inside at every place where this one is.
   bool Implies(const Access& other) const;
 
+  // Bytes from an element to the next one along a side of the tile that a slice runs along (i64).
+  llvm::Value* BytesAlong(int side) const;
   // Of an access without gathers: the address of a place, which may be none where it is not inside.
   llvm::Value* AddressAt(const Place& place) const { return AddressOf(place, {}, 0); }
   // i1: elements of vectors of so many lanes along the last side, of those that are aligned, are
