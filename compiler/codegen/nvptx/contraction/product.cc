@@ -2,11 +2,13 @@
 #include "compiler/codegen/nvptx/contraction/product.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/conversion.h"
 #include "compiler/codegen/nvptx/contraction/fragments.h"
+#include "compiler/codegen/nvptx/contraction/operands.h"
 #include "compiler/codegen/nvptx/tile/evaluator.h"
 #include "compiler/codegen/nvptx/tile/held.h"
 #include "compiler/codegen/nvptx/tile/turns.h"
@@ -15,8 +17,10 @@
 namespace phobos::compiler::nvptx {
 namespace {
 
-// Sums that a thread works on together.
-constexpr int64_t kMostSums = 64;
+// Of the sums that a thread works on together: registers hold them and a step's operands.
+constexpr int64_t kMostSumBytes = 512;
+// Steps along k in straight code. More make faster code of small tiles, and much more of it.
+constexpr int64_t kMostDepth = 8;
 constexpr int64_t kGranuleBytes = 16;
 
 // One product, while it is emitted.
@@ -37,15 +41,14 @@ class ProductEmitter {
   void Emit();
 
  private:
-  using Sums = std::vector<Fragment>;  // of a place each
+  using Values = std::vector<llvm::Value*>;  // sums, a place's after the other
 
   void EmitByFragments();
   void EmitGroup(llvm::Value* first, int64_t count);
-  void AddProducts(const std::vector<Place>& places, llvm::AllocaInst* sums);
+  void AddProducts(const std::vector<Place>& places, int64_t first, Values* sums);
+  void AddGranule(const Operands& operands, llvm::Value* k, unsigned depth, Values* sums);
   Fragment Start(const Place& place);
-  Fragment RowOfA(const HeldTile& a, const Place& place, llvm::Value* k, unsigned depth) const;
-  Fragment ColumnsOfB(const HeldTile& b, const Place& place, llvm::Value* k, unsigned depth) const;
-  llvm::Value* Widened(llvm::Value* element) const;
+  Fragment Widened(Fragment elements) const;
   llvm::Value* MultiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const;
 
   Environment& env_;
@@ -70,7 +73,8 @@ void ProductEmitter::Emit() {
   const int64_t whole = layout.whole_turns();
   // Where a thread's sums are in registers, each has its own code.
   const bool is_in_registers = statement_.unroll == layout.turns();
-  const int64_t at_once = std::max<int64_t>(kMostSums / layout.vector, 1);
+  const int64_t most = kMostSumBytes / ir::ByteSize(statement_.type.dtype);
+  const int64_t at_once = std::max<int64_t>(most / layout.vector, 1);
   if (is_in_registers || whole <= at_once) {
     for (int64_t first = 0; first < whole; first += at_once) {
       EmitGroup(env_.Int32(first), std::min(at_once, whole - first));
@@ -125,108 +129,86 @@ void ProductEmitter::EmitByFragments() {
 
 void ProductEmitter::EmitGroup(llvm::Value* first, int64_t count) {
   std::vector<Place> places;
+  Values sums;
   for (int64_t i = 0; i < count; ++i) {
     places.push_back(turns_.PlaceAt(b_.CreateNSWAdd(first, env_.Int32(i))));
+    const Fragment start = Start(places.back());
+    sums.insert(sums.end(), start.begin(), start.end());
   }
-  const unsigned lanes = places[0].lanes;
-  llvm::AllocaInst* sums =
-      env_.Slot(llvm::ArrayType::get(sum_type_, static_cast<uint64_t>(count) * lanes));
-  auto sum_at = [&](size_t place, unsigned lane) {
-    return b_.CreateConstGEP2_64(sums->getAllocatedType(), sums, 0, place * lanes + lane);
-  };
+  const auto* turn = llvm::dyn_cast<llvm::ConstantInt>(first);
+  AddProducts(places, turn == nullptr ? 0 : turn->getSExtValue(), &sums);
+  const auto lanes = static_cast<std::ptrdiff_t>(places[0].lanes);
   for (size_t i = 0; i < places.size(); ++i) {
-    const Fragment start = Start(places[i]);
-    for (unsigned lane = 0; lane < lanes; ++lane) b_.CreateStore(start[lane], sum_at(i, lane));
-  }
-  AddProducts(places, sums);
-  for (size_t i = 0; i < places.size(); ++i) {
-    Fragment values;
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      values.push_back(b_.CreateLoad(sum_type_, sum_at(i, lane)));
-    }
-    held_.Store(places[i], values);
+    const auto start = sums.begin() + static_cast<std::ptrdiff_t>(i) * lanes;
+    held_.Store(places[i], Fragment(start, start + lanes));
   }
 }
 
-// For k = 0, 1, ..: a granule of a's row at a time where there are whole ones.
-void ProductEmitter::AddProducts(const std::vector<Place>& places, llvm::AllocaInst* sums) {
-  const HeldTile a(env_, *env_.definitions[dot_.operands[0]]);
-  const HeldTile b(env_, *env_.definitions[dot_.operands[1]]);
+// For k = 0, 1, ..: some steps in straight code, so that loads of the next ones are under way while
+// the products of these are added.
+void ProductEmitter::AddProducts(const std::vector<Place>& places, int64_t first, Values* sums) {
+  const Operands operands(env_, statement_, places, first);
   const int64_t length = a_type_.shape.back();
-  const int64_t widest = std::min<int64_t>(kGranuleBytes / ir::ByteSize(a_type_.dtype), 4);
-  int64_t depth = widest;
-  while (length % depth != 0) depth /= 2;
-  const unsigned lanes = places[0].lanes;
+  int64_t granule = std::min<int64_t>(kGranuleBytes / ir::ByteSize(a_type_.dtype), 4);
+  while (length % granule != 0) granule /= 2;
+  int64_t depth = granule;
+  while (length % (2 * depth) == 0 && 2 * depth <= kMostDepth) depth *= 2;
+  const auto add = [&](llvm::Value* k) {
+    for (int64_t i = 0; i < depth; i += granule) {
+      AddGranule(operands, b_.CreateAdd(k, env_.Int32(i), "", true, true),
+                 static_cast<unsigned>(granule), sums);
+    }
+  };
+  if (depth == length) return add(env_.Int32(0));
+  std::vector<llvm::AllocaInst*> slots;
+  for (llvm::Value* sum : *sums) {
+    slots.push_back(env_.Slot(sum_type_));
+    b_.CreateStore(sum, slots.back());
+  }
+  const auto load = [&] {
+    for (size_t i = 0; i < slots.size(); ++i) (*sums)[i] = b_.CreateLoad(sum_type_, slots[i]);
+  };
   env_.Loop(env_.Int32(0), env_.Int32(length), depth, [&](llvm::Value* k) {
-    const auto steps = static_cast<unsigned>(depth);
-    for (size_t i = 0; i < places.size(); ++i) {
-      const Fragment row = RowOfA(a, places[i], k, steps);
-      const Fragment columns = ColumnsOfB(b, places[i], k, steps);
-      for (unsigned lane = 0; lane < lanes; ++lane) {
-        llvm::Value* address =
-            b_.CreateConstGEP2_64(sums->getAllocatedType(), sums, 0, i * lanes + lane);
-        llvm::Value* sum = b_.CreateLoad(sum_type_, address);
-        for (unsigned step = 0; step < steps; ++step) {
-          sum = MultiplyAdd(Widened(row[step]), Widened(columns[step * lanes + lane]), sum);
-        }
-        b_.CreateStore(sum, address);
-      }
-    }
+    load();
+    add(k);
+    for (size_t i = 0; i < slots.size(); ++i) b_.CreateStore((*sums)[i], slots[i]);
   });
+  load();
 }
 
-// a[.., m, k .. k + depth - 1].
-Fragment ProductEmitter::RowOfA(const HeldTile& a, const Place& place, llvm::Value* k,
-                                unsigned depth) const {
-  Place row = place;
-  row.indices.back() = k;
-  row.lanes = depth;
-  row.lane_side = static_cast<int>(row.indices.size()) - 1;
-  return a.Load(row);
-}
-
-// b[.., k + i, n + lane] at i * lanes + lane.
-Fragment ProductEmitter::ColumnsOfB(const HeldTile& b, const Place& place, llvm::Value* k,
-                                    unsigned depth) const {
-  const size_t rank = place.indices.size();
-  // The lanes run along n, unless n is a side of 1.
-  const bool runs_along_n = place.lane_side == static_cast<int>(rank) - 1;
-  Fragment columns;
-  if (dot_.axis == 0) {
-    for (unsigned step = 0; step < depth; ++step) {
-      Place part = place;
-      part.indices[rank - 2] = b_.CreateAdd(k, env_.Int32(step), "", true, true);
-      if (!runs_along_n) {
-        part.lanes = 1;
-        part.lane_side = Place::kNoSide;
-      }
-      const Fragment loaded = b.Load(part);
-      for (unsigned lane = 0; lane < place.lanes; ++lane) columns.push_back(LaneOf(loaded, lane));
-    }
-    return columns;
+// For k, k + 1, .. k + depth - 1, what a load of a's row gives.
+void ProductEmitter::AddGranule(const Operands& operands, llvm::Value* k, unsigned depth,
+                                Values* sums) {
+  // Rows of a [K, N] are read when their products are added, those of an [N, K] all at once.
+  const bool is_transposed = dot_.axis == 1;
+  std::vector<Fragment> rows;
+  std::vector<Fragment> columns(operands.columns());
+  for (size_t row = 0; row < operands.rows(); ++row) {
+    rows.push_back(Widened(operands.LoadRow(row, k, depth)));
   }
-  columns.resize(size_t{depth} * place.lanes);
-  for (unsigned lane = 0; lane < place.lanes; ++lane) {
-    Place part = place;
-    llvm::Value* n = place.indices[rank - 1];
-    part.indices[rank - 2] = runs_along_n ? b_.CreateAdd(n, env_.Int32(lane), "", true, true) : n;
-    part.indices[rank - 1] = k;
-    part.lanes = depth;
-    part.lane_side = static_cast<int>(rank) - 1;
-    const Fragment loaded = b.Load(part);
-    for (unsigned step = 0; step < depth; ++step) {
-      columns[step * place.lanes + lane] = loaded[step];
+  const size_t lanes = sums->size() / operands.places();
+  for (unsigned step = 0; step < depth; ++step) {
+    llvm::Value* at = b_.CreateAdd(k, env_.Int32(step), "", true, true);
+    for (size_t i = 0; i < columns.size() && (step == 0 || !is_transposed); ++i) {
+      columns[i] = Widened(operands.LoadColumns(i, at, is_transposed ? depth : 1));
+    }
+    const size_t first = is_transposed ? step * lanes : 0;
+    for (size_t i = 0; i < sums->size(); ++i) {
+      const size_t place = i / lanes;
+      (*sums)[i] = MultiplyAdd(rows[operands.RowOf(place)][step],
+                               columns[operands.ColumnOf(place)][first + i % lanes], (*sums)[i]);
     }
   }
-  return columns;
 }
 
-// An element as its products take it: in the type of the sum, rounded.
-llvm::Value* ProductEmitter::Widened(llvm::Value* element) const {
-  if (a_type_.dtype != statement_.type.dtype) {
-    return codegen::EmitCast(b_, element, a_type_.dtype, statement_.type.dtype);
+// Elements as their products take them: in the type of the sum, rounded.
+Fragment ProductEmitter::Widened(Fragment elements) const {
+  for (llvm::Value*& element : elements) {
+    element = a_type_.dtype != statement_.type.dtype
+                  ? codegen::EmitCast(b_, element, a_type_.dtype, statement_.type.dtype)
+                  : codegen::RoundTo(b_, element, static_cast<ir::Precision>(dot_.index));
   }
-  return codegen::RoundTo(b_, element, static_cast<ir::Precision>(dot_.index));
+  return elements;
 }
 
 llvm::Value* ProductEmitter::MultiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const {

@@ -12,6 +12,15 @@ constexpr int64_t kVectorBytes = 16;
 
 }  // namespace
 
+Offset Layout::OffsetOf(int64_t turn) const {
+  Offset offset;
+  for (const Digit& digit : turn_digits) {
+    (digit.is_row ? offset.row : offset.column) += turn % digit.count * digit.stride;
+    turn /= digit.count;
+  }
+  return offset;
+}
+
 Layout LayoutOf(const std::vector<int64_t>& shape, int64_t threads, int64_t widest_bytes,
                 bool spread, int64_t most) {
   const std::vector<int64_t> sides = ir::LongSides(shape);

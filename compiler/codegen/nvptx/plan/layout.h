@@ -18,6 +18,11 @@ struct Digit {
   friend bool operator==(const Digit&, const Digit&) = default;
 };
 
+struct Offset {
+  int64_t row = 0;
+  int64_t column = 0;
+};
+
 // A tile's elements in row-major order are dealt out in vectors: thread t has the elements
 // (c * threads + t) * vector .. + vector - 1 of turn c = 0, 1, ... A vector never crosses a row.
 //
@@ -35,6 +40,8 @@ struct Layout {
   bool has_copies = false;
 
   bool is_in_blocks() const { return !thread_digits.empty(); }
+  // In blocks: what the turn's digits say.
+  Offset OffsetOf(int64_t turn) const;
 
   int64_t turn() const { return threads * vector; }  // elements
   // Turns in which every thread has a vector, and elements behind them.

@@ -95,6 +95,7 @@ class Planner {
   bool IsOwned(const Statement& statement, const HeldRead& held) const;
   void PlaceShared();
   void WaitForCopies();
+  void FindStraight();
   void ChooseUnroll(Statement* statement) const;
   Touches TouchesOf(const Op& op) const;
   void AddTensor(const Statement& statement, const Op& access, std::vector<Touch>* touches) const;
@@ -121,6 +122,7 @@ Plan Planner::Make() {
   plan_.kept = FindKept(function_, plan_.copies, &plan_.statements);
   FindProductsAhead();
   FindShared();
+  FindStraight();
   PlaceShared();
   Order order = OrderOf(function_, [this](const Op& op) { return TouchesOf(op); });
   plan_.waits = std::move(order.waits);
@@ -403,6 +405,19 @@ void Planner::PlaceShared() {
   plan_.rings = SharedAligned(plan_.shared.bytes + most);
   plan_.shared_bytes = plan_.shared.bytes + most;
   if (plan_.copies.ring_bytes > 0) plan_.shared_bytes = plan_.rings + plan_.copies.ring_bytes;
+}
+
+// The b of products that each thread does for itself, a row of [K, N] at a time.
+void Planner::FindStraight() {
+  std::set<const Op*> moved;
+  for (const Statement* statement : statements_) {
+    if (!IsProduct(*statement)) continue;
+    const Op& dot = *statement->whole;
+    moved.insert(definitions_[dot.operands[0]]);
+    const Op* b = definitions_[dot.operands[1]];
+    (dot.axis == 0 && !statement->fragments.has_value() ? plan_.straight : moved).insert(b);
+  }
+  for (const Op* operand : moved) plan_.straight.erase(operand);
 }
 
 // Before a product, the threads wait for what was copied for it and meet.

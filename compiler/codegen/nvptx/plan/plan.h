@@ -59,12 +59,15 @@ struct Statement {
 
 struct Plan {
   std::map<const ir::Op*, Statement> statements;
-  std::set<const ir::Op*> waits;  // statements and scalar accesses before which threads meet
+  std::set<const ir::Op*> waits;    // statements and scalar accesses before which threads meet
   // What threads tell each other through shared memory: held tiles, by kStage and kDeclareVar, and
   // old values of atomics on one element. All other held tiles are with the threads that made them.
   codegen::HeldMemory shared;
   Copies copies;
   Kept kept;
+  // Of copies.operands: whose rows lie in shared memory as they are, since all that reads them
+  // reads along them. Others' are swizzled.
+  std::set<const ir::Op*> straight;
   std::set<const ir::Op*> awaits_copies;  // statements before which threads wait for their copies
   int64_t rings = 0;                      // where in shared memory the loops' buffers begin
   bool threads_meet = false;              // anywhere

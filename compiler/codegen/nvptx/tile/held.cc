@@ -30,7 +30,7 @@ HeldTile::HeldTile(Environment& environment, const ir::Op& op)
       is_operand_(environment.plan.kept.operands.count(&op) > 0) {
   if (!is_shared_ || op.opcode != ir::Opcode::kStage) return;
   if (env_.plan.copies.operands.count(&op) > 0) {
-    swizzle_ = SwizzleOf(type_);
+    if (env_.plan.straight.count(&op) == 0) swizzle_ = SwizzleOf(type_);
     return;
   }
   const ir::Op* whole = env_.plan.statements.at(&op).whole;
@@ -121,14 +121,39 @@ unsigned HeldTile::ChunkAt(const Place& place) const {
   return std::min(place.lanes, static_cast<unsigned>(kGranuleBytes / ir::ByteSize(type_.dtype)));
 }
 
-Fragment HeldTile::Load(const Place& place) const {
+// Whether an element is as far from one so many rows and columns beside it as it would be had no
+// row been moved.
+bool HeldTile::AreMovedAlike(int64_t rows, int64_t columns) const {
+  if (!swizzle_.has_value()) return granules_ == 1;
+  const int64_t granule = Swizzle::kGranuleBytes / ir::ByteSize(type_.dtype);
+  return rows % (swizzle_->rows * swizzle_->width) == 0 &&
+         columns % (swizzle_->width * granule) == 0;
+}
+
+Fragment HeldTile::LoadBeside(const Place& place, int64_t rows, int64_t columns) const {
   llvm::IRBuilder<>& b = env_.builder;
-  const unsigned chunk = ChunkAt(place);
+  const bool is_beside = rows != 0 || columns != 0;
+  Place from = place;
+  int64_t distance = 0;
+  if (is_beside && AreMovedAlike(rows, columns)) {
+    // The instruction adds it itself.
+    distance = (rows * type_.shape.back() + columns) * ir::ByteSize(type_.dtype);
+  } else if (is_beside) {
+    const size_t rank = from.indices.size();
+    from.indices[rank - 2] = b.CreateAdd(from.indices[rank - 2], env_.Int32(rows), "", true, true);
+    from.indices[rank - 1] =
+        b.CreateAdd(from.indices[rank - 1], env_.Int32(columns), "", true, true);
+  }
+  const unsigned chunk = ChunkAt(from);
   llvm::Type* words = chunk > 1 ? WordsType(element_, chunk) : element_;
   const llvm::Align align(static_cast<uint64_t>(ir::ByteSize(type_.dtype)) * chunk);
   Fragment loaded;
-  for (unsigned lane = 0; lane < place.lanes; lane += chunk) {
-    llvm::Value* value = b.CreateAlignedLoad(words, AddressOf(NumberOf(place, lane)), align);
+  for (unsigned lane = 0; lane < from.lanes; lane += chunk) {
+    llvm::Value* address = AddressOf(NumberOf(from, lane));
+    if (distance != 0) {
+      address = b.CreateConstGEP1_64(b.getInt8Ty(), address, static_cast<uint64_t>(distance));
+    }
+    llvm::Value* value = b.CreateAlignedLoad(words, address, align);
     Fragment elements = chunk > 1 ? UnpackWords(b, value, element_, chunk) : Fragment{value};
     for (llvm::Value* element : elements) loaded.push_back(FromMemory(element));
   }

@@ -22,7 +22,9 @@ class HeldTile {
   HeldTile(Environment& environment, const ir::Op& op);
 
   // Where a statement has element `place` of the tile, or of one that it is broadcast to.
-  Fragment Load(const Place& place) const;
+  Fragment Load(const Place& place) const { return LoadBeside(place, 0, 0); }
+  // Shared memory: the elements so many rows below and columns behind it.
+  Fragment LoadBeside(const Place& place, int64_t rows, int64_t columns) const;
   void Store(const Place& place, const Fragment& value) const;
 
   // Shared memory: where the element is.
@@ -35,6 +37,7 @@ class HeldTile {
 
  private:
   llvm::Value* AddressOf(llvm::Value* number) const;
+  bool AreMovedAlike(int64_t rows, int64_t columns) const;
   llvm::Value* NumberOf(const Place& place, unsigned lane) const;
   llvm::Value* Moved(const Place& place, unsigned lane) const;
   llvm::Value* Rotated(llvm::Value* row, llvm::Value* column) const;

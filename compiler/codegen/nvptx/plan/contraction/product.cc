@@ -99,10 +99,17 @@ std::optional<Layout> SumLayout(const ir::Type& result, int64_t threads, int64_t
     if (best.has_value() && reads >= best_reads) continue;
     best_reads = reads;
     best = Layout{.elements = sides[0] * sides[1], .threads = threads, .vector = vector};
+    // Without whole rows, every other lane is in the next row: a read of 16 bytes is done for half
+    // a warp at a time where lanes next to each other, or next but one, want the same.
+    const int64_t pair = has_whole_rows ? 1 : 2;
     best->thread_digits = {{.count = kLaneColumns, .stride = vector},
-                           {.count = kLaneRows, .stride = 1, .is_row = true},
+                           {.count = kLaneRows / pair, .stride = pair, .is_row = true},
                            {.count = columns, .stride = kLaneColumns * vector},
                            {.count = rows, .stride = kLaneRows, .is_row = true}};
+    if (pair > 1) {
+      best->thread_digits.insert(best->thread_digits.begin(),
+                                 {.count = pair, .stride = 1, .is_row = true});
+    }
     best->turn_digits = {
         {.count = sides[1] / (columns * kLaneColumns * vector),
          .stride = columns * kLaneColumns * vector},
