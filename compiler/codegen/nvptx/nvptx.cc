@@ -14,6 +14,7 @@
 #include "compiler/codegen/kernel/machine_code.h"
 #include "compiler/codegen/nvptx/kernel.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
+#include "compiler/codegen/nvptx/streaming.h"
 #include "compiler/passes/pipeline.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
@@ -23,7 +24,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 9;
+constexpr int kCodeVersion = 10;
 
 constexpr int64_t kThreadsABlock = 1024;
 
@@ -113,6 +114,7 @@ absl::StatusOr<std::string> MakePtx(const ir::Function& function, const Plan& pl
   module.setDataLayout(machine->createDataLayout());
   module.setTargetTriple(machine->getTargetTriple().str());
   EmitKernel(function, plan, module);
+  MakeStreamingLoads(module);
   ASSIGN_OR_RETURN(const std::string ptx,
                    codegen::MakeMachineCode(module, *machine, llvm::CodeGenFileType::AssemblyFile,
                                             kSkippedPasses));

@@ -6,6 +6,7 @@
 
 #include "compiler/codegen/nvptx/plan/order.h"
 #include "compiler/codegen/nvptx/plan/powers.h"
+#include "compiler/codegen/nvptx/plan/streams.h"
 #include "compiler/ir/equality.h"
 #include "compiler/ir/shape.h"
 #include "compiler/passes/cost.h"
@@ -114,6 +115,7 @@ class Planner {
 };
 
 Plan Planner::Make() {
+  plan_.streams = FindStreams(function_);
   plan_.copies = FindCopies(function_, sm_ >= kAmpere);
   plan_.has_packed_casts = sm_ >= kAmpere;
   CollectBlock(function_.body);

@@ -59,6 +59,7 @@ struct Statement {
 
 struct Plan {
   std::map<const ir::Op*, Statement> statements;
+  std::set<const ir::Op*> streams;  // kLoads (streams.h)
   std::set<const ir::Op*> waits;    // statements and scalar accesses before which threads meet
   // What threads tell each other through shared memory: held tiles, by kStage and kDeclareVar, and
   // old values of atomics on one element. All other held tiles are with the threads that made them.

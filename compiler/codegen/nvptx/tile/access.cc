@@ -15,6 +15,9 @@ namespace {
 
 using ir::Subscript;
 
+// What a load reads at once that streams; narrower ones need what is beside it in the caches.
+constexpr uint64_t kStreamBytes = 16;
+
 }  // namespace
 
 Access::Access(Environment& environment, const ir::Op& op)
@@ -299,6 +302,10 @@ llvm::LoadInst* Access::LoadFrom(llvm::Type* type, llvm::Value* address, uint64_
   llvm::LoadInst* load = b.CreateAlignedLoad(type, address, llvm::Align(bytes));
   if (!param_.is_written) {
     load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+  }
+  if (bytes == kStreamBytes && env_.plan.streams.count(&op_) > 0) {
+    auto* one = llvm::ConstantAsMetadata::get(b.getInt32(1));
+    load->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b.getContext(), one));
   }
   return load;
 }
