@@ -42,6 +42,19 @@ def added(high, total, sums, scores, values):
     return higher, total * fade + ph.rowsum(weights), sums * fade + ph.dot(ph.cast(weights, ph.f16), values)
 
 
+@ph.fn
+def attended(query, k, v, head, keys, last, BQ, BK, STAGES):
+    """The values that a block of queries sees: of the first `keys` keys those up to `last`, a number a query."""
+    high: ph.tile[ph.f32][BQ, 1] = -ph.inf
+    total: ph.tile[ph.f32][BQ, 1] = 0.0
+    sums: ph.tile[ph.f32][BQ, HEAD] = 0.0
+    for j in ph.range(0, keys, BK, stages=STAGES):
+        is_seen: ph.let = (j + ph.iota(BK))[None, :] <= last
+        scores: ph.let = ph.where(is_seen, ph.dot_t(query, k[head, j:+BK, :]) * SCALE, -ph.inf)
+        high, total, sums = added(high, total, sums, scores, v[head, j:+BK, :])
+    return sums / total
+
+
 @ph.kernel(key=("S",), reference=attention_reference, rtol=1e-2, atol=1e-3)
 @ph.autotune(BQ=[64, 128], BK=[32, 64], STAGES=[1, 2])
 @ph.launch(128)
@@ -49,15 +62,7 @@ def attention(q: ph.tensor[ph.f16][H, S, HEAD], k: ph.tensor[ph.f16][H, S, HEAD]
               out: ph.tensor[ph.f16][H, S, HEAD]):
     head: ph.let = ph.ctx.block.y
     first: ph.let = ph.ctx.block.x * BQ
-    query: ph.let = q[head, first:+BQ, :]
-    high: ph.tile[ph.f32][BQ, 1] = -ph.inf
-    total: ph.tile[ph.f32][BQ, 1] = 0.0
-    sums: ph.tile[ph.f32][BQ, HEAD] = 0.0
-    for j in ph.range(0, S, BK, stages=STAGES):
-        is_key: ph.let = j + ph.iota(BK) < S
-        scores: ph.let = ph.where(is_key, ph.dot_t(query, k[head, j:+BK, :]) * SCALE, -ph.inf)
-        high, total, sums = added(high, total, sums, scores, v[head, j:+BK, :])
-    out[head, first:+BQ, :] = sums / total
+    out[head, first:+BQ, :] = attended(q[head, first:+BQ, :], k, v, head, S, S - 1, BQ, BK, STAGES)
 
 
 @ph.kernel(key=("S",), reference=causal_reference, rtol=1e-2, atol=1e-3)
@@ -67,16 +72,9 @@ def causal_attention(q: ph.tensor[ph.f16][H, S, HEAD], k: ph.tensor[ph.f16][H, S
                      out: ph.tensor[ph.f16][H, S, HEAD]):
     head: ph.let = ph.ctx.block.y
     first: ph.let = ph.ctx.block.x * BQ
-    query: ph.let = q[head, first:+BQ, :]
-    high: ph.tile[ph.f32][BQ, 1] = -ph.inf
-    total: ph.tile[ph.f32][BQ, 1] = 0.0
-    sums: ph.tile[ph.f32][BQ, HEAD] = 0.0
-    for j in ph.range(0, ph.minimum(S, first + BQ), BK, stages=STAGES):
-        # Each query sees the keys up to its own.
-        seen: ph.let = (j + ph.iota(BK))[None, :] <= (first + ph.iota(BQ))[:, None]
-        scores: ph.let = ph.where(seen, ph.dot_t(query, k[head, j:+BK, :]) * SCALE, -ph.inf)
-        high, total, sums = added(high, total, sums, scores, v[head, j:+BK, :])
-    out[head, first:+BQ, :] = sums / total
+    # Each query sees the keys up to its own.
+    own: ph.let = (first + ph.iota(BQ))[:, None]
+    out[head, first:+BQ, :] = attended(q[head, first:+BQ, :], k, v, head, ph.minimum(S, first + BQ), own, BQ, BK, STAGES)
 
 
 def grid(meta):

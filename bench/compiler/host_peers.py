@@ -4,9 +4,9 @@
 
     python3 bench/compiler/host_peers.py [--json FILE] [--rounds N] [--size N] [gemm] [softmax]
 
-Both sides take two threads and turns in one process; figures are of each side's fastest and median round. Of the GEMM, whose
-rounds are long enough for that, also of the round that took the least CPU time, a thread: other work on the machine changes
-that least. The softmax takes ten times as many rounds. The peak is that of a loop of independent fmas on one thread, by its
+Both sides take two threads and turns in one process; figures are of each side's fastest and median round, and of the round
+that took the least CPU time, a thread: other work on the machine changes that least. The softmax takes ten times as many
+rounds. The peak is that of a loop of independent fmas on one thread, by its
 CPU time: what no GEMM on this chip can pass. Starts a daemon of its own. Needs libphobos.so, phobosd and phobos-compile, built
 in the checkout or named by PHOBOS_LIBRARY, PHOBOS_DAEMON and PHOBOS_COMPILER, and gcc.
 """
@@ -92,11 +92,10 @@ def in_turn(rounds, sides):
 
 def report(title, unit, work, times, limit, figures):
     """Prints each side's rate; gives the first one's over the second one's, fastest round by fastest round."""
-    has_cpu = unit == "GFLOP/s"
-    print(f"{title}, {THREADS} threads: {unit}, fastest and median round" + (", and by CPU time" if has_cpu else ""))
+    print(f"{title}, {THREADS} threads: {unit}, fastest and median round, and by CPU time")
     rows = {}
     for name, (wall, cpu) in times.items():
-        seconds = [min(wall), statistics.median(wall)] + ([min(cpu)] if has_cpu else [])
+        seconds = [min(wall), statistics.median(wall), min(cpu)]
         rows[name] = [work / each / 1e9 for each in seconds]
         print(f"  {name:20}" + "".join(f"{rate:10.1f}" for rate in rows[name]))
     ratios = [ours / theirs for ours, theirs in zip(*list(rows.values())[:2])]

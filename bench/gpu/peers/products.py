@@ -11,7 +11,8 @@ _TILES = [
 ]
 _QUERIES = [
     triton.Config({"BM": bm, "BN": bn}, num_stages=stages, num_warps=warps)
-    for bm, bn, stages, warps in ((64, 64, 3, 4), (128, 32, 3, 4), (128, 64, 3, 4), (128, 64, 3, 8), (128, 128, 3, 8), (64, 32, 4, 4))
+    for bm, bn, stages, warps in ((64, 64, 3, 4), (128, 32, 3, 4), (128, 64, 3, 4), (128, 64, 3, 8), (128, 128, 3, 8),
+                                  (64, 32, 4, 4))
 ]
 
 
@@ -30,8 +31,9 @@ def matmul_kernel(a, b, c, m, n, k, BM: tl.constexpr, BN: tl.constexpr, BK: tl.c
     total = tl.zeros((BM, BN), dtype=tl.float32)
     for step in range(0, tl.cdiv(k, BK)):
         left = k - step * BK
-        total = tl.dot(tl.load(a_at, mask=depth[None, :] < left, other=0.0), tl.load(b_at, mask=depth[:, None] < left, other=0.0),
-                       total)
+        a_tile = tl.load(a_at, mask=depth[None, :] < left, other=0.0)
+        b_tile = tl.load(b_at, mask=depth[:, None] < left, other=0.0)
+        total = tl.dot(a_tile, b_tile, total)
         a_at += BK
         b_at += BK * n
     i, j = row * BM + tl.arange(0, BM), column * BN + tl.arange(0, BN)

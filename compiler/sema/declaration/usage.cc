@@ -8,6 +8,7 @@
 
 #include "base/concat.h"
 #include "base/status_macros.h"
+#include "compiler/sema/language.h"
 
 namespace phobos::compiler::sema {
 namespace {
@@ -228,8 +229,10 @@ absl::Status Walker::VisitCall(const ast::Call& call, Span span, Frame* frame) {
 }
 
 absl::Status Walker::VisitBuiltin(const std::string& name, const ast::Call& call, Frame* frame) {
-  const bool is_atomic = name.rfind("atomic_", 0) == 0;
-  const bool is_access = is_atomic || name == "store";
+  const Builtin* builtin = FindBuiltin(name);
+  const bool is_atomic = builtin != nullptr && builtin->kind == Builtin::Kind::kAtomic;
+  const bool is_store = builtin != nullptr && builtin->kind == Builtin::Kind::kStore;
+  const bool is_access = is_atomic || is_store;
   const Access written = is_atomic ? Access::kAtomic : Access::kStore;
   for (size_t i = 0; i < call.positional.size(); ++i) {
     if (i == 0 && is_access) {

@@ -42,6 +42,9 @@ absl::StatusOr<std::vector<Argument>> ReadArguments(const char* path, size_t cou
     }
   }
   if (!file.good()) return absl::InvalidArgumentError("the arguments end too early");
+  if (file.peek() != std::ifstream::traits_type::eof()) {
+    return absl::InvalidArgumentError("there is more behind the last argument");
+  }
   return arguments;
 }
 

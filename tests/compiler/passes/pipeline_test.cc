@@ -42,8 +42,7 @@ TEST(Pipeline, RunsUpToAStage) {
 
 TEST(Pipeline, AStageThatThereIsNotListsThoseThatThereAre) {
   EXPECT_EQ(std::string(PassesUpTo("Stage").status().message()),
-            "there is no stage \"Stage\"; the stages are, in their order: lower, stage; "
-            "beside them: record");
+            "there is no stage \"Stage\"; the stages are, in their order: lower, stage");
 }
 
 TEST(Pipeline, AFaultNamesThePassThatMadeIt) {
