@@ -16,6 +16,7 @@
 #include "compiler/manifest/description.h"
 #include "compiler/manifest/files.h"
 #include "compiler/passes/pipeline.h"
+#include "compiler/passes/record.h"
 #include "compiler/race/race.h"
 #include "compiler/sema/lower.h"
 
@@ -53,14 +54,66 @@ void Fail(const absl::Status& status, v1::Variant* variant) {
       Concat(is_ours ? "the compiler is at fault: " : "", std::string(status.message())));
 }
 
-// Errors: those of the disk alone.
-absl::Status StoreArtifact(const Compilation& compilation, Code code, v1::Variant* variant) {
+// `kind`: "", or what the file is beside the variant's artifact. Errors: those of the disk alone.
+absl::StatusOr<v1::Artifact> StoreArtifact(const Compilation& compilation, int32_t index,
+                                           std::string_view kind, Code code) {
   const bool is_host = std::holds_alternative<host::Chip>(compilation.chip);
-  code.artifact.set_file(is_host ? Concat(compilation.kernel.name, ".", variant->index(), ".so")
+  code.artifact.set_file(is_host ? Concat(compilation.kernel.name, ".", index, kind, ".so")
                                  : Concat(code.artifact.digest(), ".ptx"));
-  *variant->mutable_artifact() = std::move(code.artifact);
-  if (compilation.out.empty()) return absl::OkStatus();
-  return WriteFile(compilation.out, variant->artifact().file(), code.bytes);
+  if (!compilation.out.empty()) {
+    RETURN_IF_ERROR(WriteFile(compilation.out, code.artifact.file(), code.bytes));
+  }
+  return std::move(code.artifact);
+}
+
+v1::Shadow::Content ContentOf(passes::ShadowContent content) {
+  switch (content) {
+    case passes::ShadowContent::kLastWrite:
+      return v1::Shadow::LAST_WRITE;
+    case passes::ShadowContent::kFirstWrite:
+      return v1::Shadow::FIRST_WRITE;
+    case passes::ShadowContent::kLastRead:
+      return v1::Shadow::LAST_READ;
+    case passes::ShadowContent::kFirstRead:
+      return v1::Shadow::FIRST_READ;
+    case passes::ShadowContent::kLastAtomic:
+      return v1::Shadow::LAST_ATOMIC;
+    case passes::ShadowContent::kFirstAtomic:
+      return v1::Shadow::FIRST_ATOMIC;
+    case passes::ShadowContent::kStamp:
+      return v1::Shadow::STAMP;
+    case passes::ShadowContent::kClash:
+      return v1::Shadow::CLASH;
+  }
+  return v1::Shadow::CONTENT_UNSPECIFIED;
+}
+
+// The race-recording form of a variant that was compiled. Errors: those of the disk alone.
+absl::StatusOr<v1::Recording> CompileRecording(const Compilation& compilation,
+                                               const ir::Function& function, int32_t index) {
+  v1::Recording recording;
+  passes::Recording made = passes::Record(function);
+  absl::StatusOr<Code> code = absl::UnknownError("not made");
+  if (absl::Status status = passes::VerifyAfter(passes::kRecorded, made.function); !status.ok()) {
+    code = std::move(status);
+  } else {
+    code = GenerateCode(made.function, compilation.chip);
+  }
+  if (!code.ok()) {
+    recording.set_reason(std::string(code.status().message()));
+    return recording;
+  }
+  for (const passes::Shadow& shadow : made.shadows) {
+    v1::Shadow* added = recording.add_shadows();
+    added->set_parameter(function.params[shadow.param].name);
+    added->set_content(ContentOf(shadow.content));
+    for (const int32_t line : shadow.lines) {
+      added->add_places(Concat(function.file_name, ":", line));
+    }
+  }
+  ASSIGN_OR_RETURN(*recording.mutable_artifact(),
+                   StoreArtifact(compilation, index, ".recording", *std::move(code)));
+  return recording;
 }
 
 absl::Status CompileInto(const Compilation& compilation, const sema::Settings& settings,
@@ -92,7 +145,12 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
     return absl::OkStatus();
   }
   variant->set_status(v1::VARIANT_STATUS_COMPILED);
-  return StoreArtifact(compilation, *std::move(code), variant);
+  ASSIGN_OR_RETURN(*variant->mutable_artifact(),
+                   StoreArtifact(compilation, variant->index(), "", *std::move(code)));
+  if (variant->race_verdict() != v1::RACE_VERDICT_UNPROVEN) return absl::OkStatus();
+  ASSIGN_OR_RETURN(*variant->mutable_recording(),
+                   CompileRecording(compilation, *function, variant->index()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Variant> CompileOne(const Compilation& compilation, int64_t index) {

@@ -46,8 +46,8 @@ absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& comp
                                                          const Watch& watch);
 
 // The tile IR of one variant as text, as it is for the chip after a stage of passes/pipeline.h. It
-// is checked for races after the first one, and the back end gets it after the last one. Errors: as
-// Lower, PassesUpTo and Run.
+// is checked for races after the first one, and the back end gets it after the last of the
+// pipeline. Errors: as Lower, PassesUpTo and Run.
 absl::StatusOr<std::string> PrintIr(const Compilation& compilation, int64_t index,
                                     std::string_view stage);
 

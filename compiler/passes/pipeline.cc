@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/verifier.h"
+#include "compiler/passes/record.h"
 #include "compiler/passes/stage.h"
 
 namespace phobos::compiler::passes {
@@ -20,6 +21,10 @@ constexpr Pass kPasses[] = {
 
 constexpr Pass kPassesForThreads[] = {{"stage", StageInRegisters}};
 
+// What comes of it is a function to be compiled as any other.
+constexpr Pass kRecordingPass[] = {
+    {kRecorded, [](ir::Function function) { return Record(function).function; }}};
+
 }  // namespace
 
 std::span<const Pass> Passes() { return kPasses; }
@@ -29,13 +34,15 @@ std::span<const Pass> PassesForThreads() { return kPassesForThreads; }
 absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage,
                                                  std::span<const Pass> passes) {
   if (stage == kLowered) return passes.first(0);
+  if (stage == kRecorded) return kRecordingPass;
   std::string names(kLowered);
   for (size_t i = 0; i < passes.size(); ++i) {
     if (passes[i].name == stage) return passes.first(i + 1);
     absl::StrAppend(&names, ", ", std::string(passes[i].name));
   }
   return absl::InvalidArgumentError(absl::StrCat("there is no stage \"", std::string(stage),
-                                                 "\"; the stages are, in their order: ", names));
+                                                 "\"; the stages are, in their order: ", names,
+                                                 "; beside them: ", std::string(kRecorded)));
 }
 
 absl::Status VerifyAfter(std::string_view stage, const ir::Function& function) {

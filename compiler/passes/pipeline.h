@@ -27,7 +27,11 @@ std::span<const Pass> PassesForThreads();
 // The stage before the first pass: what Lower made.
 inline constexpr std::string_view kLowered = "lower";
 
-// Those of `passes` up to `stage`: none for kLowered, else those up to that pass, it included.
+// The stage that branches off kLowered: the race-recording form (record.h).
+inline constexpr std::string_view kRecorded = "record";
+
+// Those of `passes` up to `stage`: none for kLowered, the one that makes it for kRecorded, else
+// those up to that pass, it included.
 // InvalidArgument: no such stage; the message lists them.
 absl::StatusOr<std::span<const Pass>> PassesUpTo(std::string_view stage,
                                                  std::span<const Pass> passes = Passes());

@@ -128,6 +128,24 @@ absl::Status CheckArtifact(const Artifact& artifact) {
   return absl::OkStatus();
 }
 
+// A shadow of no tensor would be memory of no size.
+absl::Status CheckRecording(const compiler::v1::Recording& recording,
+                            const KernelDescription& description) {
+  if (!recording.has_artifact()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckArtifact(recording.artifact()));
+  for (const compiler::v1::Shadow& shadow : recording.shadows()) {
+    const auto& parameters = description.parameters();
+    const bool is_tensor =
+        std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+          return parameter.is_tensor() && parameter.name() == shadow.parameter();
+        });
+    if (is_tensor && compiler::v1::Shadow::Content_IsValid(shadow.content())) continue;
+    return Broken("manifest", absl::StrCat("a shadow of \"", shadow.parameter(), "\" with content ",
+                                           static_cast<int>(shadow.content())));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<KernelDescription> ParseDescription(const std::string& json) {
@@ -173,7 +191,8 @@ absl::Status CheckVariant(const Variant& variant, const KernelDescription& descr
     return Broken("manifest", absl::StrCat("variant ", variant.index(), " has other settings"));
   }
   if (variant.status() != compiler::v1::VARIANT_STATUS_COMPILED) return absl::OkStatus();
-  return CheckArtifact(variant.artifact());
+  RETURN_IF_ERROR(CheckArtifact(variant.artifact()));
+  return CheckRecording(variant.recording(), description);
 }
 
 std::string ArtifactExtension(const std::string& file) {

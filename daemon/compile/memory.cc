@@ -69,10 +69,17 @@ std::optional<Memory::Known> Memory::RecallVariant(
   known.variant.variant.set_index(index);
   known.slots.assign(manifest.slots().begin(), manifest.slots().end());
   if (known.variant.variant.status() != compiler::v1::VARIANT_STATUS_COMPILED) return known;
-  const compiler::v1::Artifact& artifact = known.variant.variant.artifact();
-  const auto path = artifacts.Find(artifact.digest(), ArtifactExtension(artifact.file()));
-  if (!path.ok()) return std::nullopt;
-  known.variant.artifact_path = *path;
+  const auto find = [&](const compiler::v1::Artifact& artifact, std::string& path) {
+    const auto found = artifacts.Find(artifact.digest(), ArtifactExtension(artifact.file()));
+    if (found.ok()) path = *found;
+    return found.ok();
+  };
+  const compiler::v1::Variant& variant = known.variant.variant;
+  if (!find(variant.artifact(), known.variant.artifact_path)) return std::nullopt;
+  const bool is_recorded = variant.recording().has_artifact();
+  if (is_recorded && !find(variant.recording().artifact(), known.variant.recording_path)) {
+    return std::nullopt;
+  }
   return known;
 }
 

@@ -33,7 +33,7 @@ class Memory {
     CompiledVariant variant;
     std::vector<std::string> slots;
   };
-  // nullopt also when its artifact is no longer in the store.
+  // nullopt also when an artifact of it is no longer in the store.
   std::optional<Known> RecallVariant(const compiler::v1::KernelDescription& description, int index,
                                      const std::string& chip, cache::ArtifactStore& artifacts);
   // `slots` of the manifest that the variant came in. `variant` may be a failure: it is not tried

@@ -291,21 +291,27 @@ class Compilation {
       Keep(Failed(settings, std::string(status.message())));
       return absl::OkStatus();
     }
-    CompiledVariant compiled = {variant, std::string()};
+    CompiledVariant compiled = {variant, std::string(), std::string()};
     if (variant.status() == compiler::v1::VARIANT_STATUS_COMPILED) {
-      const compiler::v1::Artifact& artifact = variant.artifact();
-      absl::StatusOr<std::string> path =
-          artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()), artifact.digest(),
-                           ArtifactExtension(artifact.file()));
-      if (absl::IsNotFound(path.status()) || absl::IsDataLoss(path.status())) {
+      absl::Status taken = TakeArtifact(variant.artifact(), folder, compiled.artifact_path);
+      if (taken.ok() && variant.recording().has_artifact()) {
+        taken = TakeArtifact(variant.recording().artifact(), folder, compiled.recording_path);
+      }
+      if (absl::IsNotFound(taken) || absl::IsDataLoss(taken)) {
         Keep(Failed(settings, absl::StrCat("the compiler's manifest is wrong about its artifact: ",
-                                           std::string(path.status().message()))));
+                                           std::string(taken.message()))));
         return absl::OkStatus();
       }
-      if (!path.ok()) return path.status();
-      compiled.artifact_path = *std::move(path);
+      RETURN_IF_ERROR(taken);
     }
     Keep(std::move(compiled));
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeArtifact(const compiler::v1::Artifact& artifact, const WorkFolder& folder,
+                            std::string& path) {
+    ASSIGN_OR_RETURN(path, artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()),
+                                            artifact.digest(), ArtifactExtension(artifact.file())));
     return absl::OkStatus();
   }
 

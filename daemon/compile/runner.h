@@ -39,6 +39,7 @@ struct Source {
 struct CompiledVariant {
   compiler::v1::Variant variant;  // status, reason, race verdict, artifact
   std::string artifact_path;      // absolute; empty unless COMPILED
+  std::string recording_path;     // of the race-recording form; empty where there is none
 };
 
 // The whole space, in order of index.

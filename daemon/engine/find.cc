@@ -171,10 +171,13 @@ absl::StatusOr<Choice> Finder::Choose(const tuner::v1::Result& result, const Ker
                                           *chip.results, chip.artifacts));
       // It may be a newer compiler's than the tune's, which may have found a race meanwhile.
       const tuner::Admission judged = tuner::JudgeCompiled(compiled.variant);
-      if (judged.status == tuner::v1::VARIANT_STATUS_UNSPECIFIED) {
+      const bool is_unknown = tuner::NeedsRecording(compiled.variant) && !variant->race_recorded();
+      if (judged.status == tuner::v1::VARIANT_STATUS_UNSPECIFIED && !is_unknown) {
         return Choice{MakePlan(kernel.description, index, compiled, chip.name), reasons};
       }
-      reason = judged.reason;
+      reason = is_unknown ? "the present compiler cannot prove it free of races, and its tune made "
+                            "no recording"
+                          : judged.reason;
     }
     absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", "variant ", index, ": ", reason);
   }

@@ -254,8 +254,12 @@ Admission JudgeCompiled(const compiler::v1::Variant& variant) {
     case compiler::v1::RACE_VERDICT_RACE:
       return {v1::VARIANT_STATUS_RACE, variant.race_detail()};
     case compiler::v1::RACE_VERDICT_UNPROVEN:
+      if (variant.recording().has_artifact()) return {};
       return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
-              absl::StrCat("could not be proved free of races: ", variant.race_detail())};
+              absl::StrCat("could not be proved free of races: ", variant.race_detail(),
+                           "; and there is no race-recording form of it: ",
+                           variant.recording().reason().empty() ? "the compiler made none"
+                                                                : variant.recording().reason())};
     default:
       return {v1::VARIANT_STATUS_RACE_CHECK_FAILED,
               absl::StrCat("the compiler gave no verdict on races (",

@@ -27,8 +27,13 @@ Admission Admit(const compiler::v1::KernelDescription& description, int variant,
                 const v1::Grid* grid);
 
 // What the compiler's word alone makes of a variant: only one that compiled and is proved free of
-// races is admissible.
+// races is admissible, or one that NeedsRecording before it may be launched for its results.
 Admission JudgeCompiled(const compiler::v1::Variant& variant);
+
+// Whether only a launch of its race-recording form can tell if a variant has races.
+inline bool NeedsRecording(const compiler::v1::Variant& variant) {
+  return variant.race_verdict() == compiler::v1::RACE_VERDICT_UNPROVEN;
+}
 
 }  // namespace phobos::tuner
 

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "daemon/tuner/admission.h"
 #include "daemon/tuner/setup.h"
+#include "daemon/worker/shadows.h"
 
 namespace phobos::tuner {
 namespace {
@@ -47,6 +48,11 @@ void KeepUsage(const worker::LoadOutcome& usage, v1::VariantResult& result) {
   result.set_registers(usage.registers());
   result.set_shared_memory_bytes(usage.shared_memory_bytes());
   result.set_spill_bytes(usage.spill_bytes());
+}
+
+std::string NotRecorded(const std::string& why) {
+  return absl::StrCat(
+      "could not be proved free of races, and its race-recording form gave no answer: ", why);
 }
 
 }  // namespace
@@ -98,6 +104,12 @@ void Field::Enter(const compiler::v1::VariantSettings& settings) {
   entry.setup.set_artifact_path(compiled->artifact_path);
   *entry.setup.mutable_artifact() = compiled->variant.artifact();
   *entry.setup.mutable_grid() = result.grid();
+  if (!tuner::NeedsRecording(compiled->variant)) return;
+  entry.needs_recording = true;
+  worker::RecordingSetup& recording = *entry.setup.mutable_recording();
+  recording.set_artifact_path(compiled->recording_path);
+  *recording.mutable_recording() = compiled->variant.recording();
+  recording.set_first_slot(ParameterSlots(space_));
 }
 
 std::vector<int> Field::Running() const {
@@ -127,12 +139,17 @@ void Field::SawLaunch(int64_t launch_ns) {
 
 absl::Status Field::Begin() {
   worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
-  ASSIGN_OR_RETURN(const worker::JobSetup setup,
+  ASSIGN_OR_RETURN(worker::JobSetup setup,
                    MakeJobSetup(spec_, space_, arguments_, measuring_.seed));
   std::vector<worker::VariantSetup> expected;
+  int64_t shadow_bytes = 0;
   for (const Entry& entry : entries_) {
-    if (entry.is_running) expected.push_back(entry.setup);
+    if (!entry.is_running) continue;
+    expected.push_back(entry.setup);
+    shadow_bytes =
+        std::max(shadow_bytes, worker::ShadowBytes(entry.setup.recording().recording(), setup));
   }
+  setup.set_shadow_bytes(shadow_bytes);
   RETURN_IF_ERROR(worker_.Expect(expected));
   // Whoever stops a tune kills its worker, and a Begin would start another one.
   if (stop_.load()) return absl::CancelledError("the tune was cancelled");
@@ -171,6 +188,7 @@ absl::Status Field::Load(int variant) {
   switch (loaded.code()) {
     case absl::StatusCode::kOk:
       KeepUsage(*outcome, results_[static_cast<size_t>(variant)]);
+      entry.recording_failure = outcome->recording_failure();
       return absl::OkStatus();
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kUnavailable:
@@ -200,9 +218,20 @@ absl::Status Field::Absorb(const absl::Status& error, int variant) {
   return error;
 }
 
-absl::Status Field::AbsorbDeath(int variant) {
+void Field::ForgetJob() {
   is_begun_ = false;
   for (Entry& entry : entries_) entry.is_loaded = false;
+}
+
+absl::Status Field::CountStray(const worker::Death& death) {
+  if (++strays_ < kMostStrays) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the worker died ", strays_,
+                                             " times by no variant's fault, last by ", death.how,
+                                             "; see the daemon's log"));
+}
+
+absl::Status Field::AbsorbDeath(int variant) {
+  ForgetJob();
   const worker::Death death = worker_.LastDeath();
   const bool is_known = death.variant >= 0 &&
                         static_cast<size_t>(death.variant) < entries_.size() &&
@@ -211,12 +240,7 @@ absl::Status Field::AbsorbDeath(int variant) {
   // about several.
   const int suspect = variant >= 0 ? variant : (is_known ? death.variant : -1);
   const int guilty = death.killed ? -1 : suspect;
-  if (guilty < 0) {
-    if (++strays_ < kMostStrays) return absl::OkStatus();
-    return absl::UnavailableError(absl::StrCat("the worker died ", strays_,
-                                               " times by no variant's fault, last by ", death.how,
-                                               "; see the daemon's log"));
-  }
+  if (guilty < 0) return CountStray(death);
   Entry& entry = entries_[static_cast<size_t>(guilty)];
   if (++entry.deaths < kMostDeaths) return absl::OkStatus();
   if (death.timed_out) {
@@ -225,6 +249,52 @@ absl::Status Field::AbsorbDeath(int variant) {
     PutOut(guilty, v1::VARIANT_STATUS_CRASHED,
            absl::StrCat("ended the worker process twice, last by ", death.how));
   }
+  return absl::OkStatus();
+}
+
+bool Field::NeedsRecording(int variant) const {
+  return entries_[static_cast<size_t>(variant)].needs_recording;
+}
+
+absl::StatusOr<std::optional<worker::CheckOutcome>> Field::Record(int variant, uint64_t seed) {
+  Entry& entry = entries_[static_cast<size_t>(variant)];
+  if (!entry.recording_failure.empty()) {
+    PutOut(variant, v1::VARIANT_STATUS_RACE_CHECK_FAILED, NotRecorded(entry.recording_failure));
+    return std::nullopt;
+  }
+  worker_.SetLaunchLimit(measuring_.longest_launch_limit);
+  absl::StatusOr<worker::CheckOutcome> outcome = worker_.Record(variant, seed);
+  worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
+  if (!outcome.ok()) {
+    RETURN_IF_ERROR(AbsorbRecording(outcome.status(), variant));
+    return std::nullopt;
+  }
+  if (outcome->status() == v1::VARIANT_STATUS_TIMED) {
+    entry.needs_recording = false;
+    results_[static_cast<size_t>(variant)].set_race_recorded(true);
+  } else if (outcome->status() == v1::VARIANT_STATUS_RACE) {
+    outcome->set_reason(
+        absl::StrCat(outcome->reason(), ", found by its race-recording form on these arguments"));
+  } else {
+    outcome->set_reason(NotRecorded(outcome->reason()));
+  }
+  return *std::move(outcome);
+}
+
+absl::Status Field::AbsorbRecording(const absl::Status& error, int variant) {
+  Entry& entry = entries_[static_cast<size_t>(variant)];
+  std::string why(error.message());
+  if (absl::IsAborted(error)) {
+    ForgetJob();
+    const worker::Death death = worker_.LastDeath();
+    if (death.killed) return CountStray(death);
+    if (++entry.recording_deaths < kMostDeaths) return absl::OkStatus();
+    why = death.timed_out ? absl::StrCat("it ", death.how, ", twice")
+                          : absl::StrCat("it ended the worker process twice, last by ", death.how);
+  } else if (!absl::IsResourceExhausted(error) && !absl::IsFailedPrecondition(error)) {
+    return error;
+  }
+  PutOut(variant, v1::VARIANT_STATUS_RACE_CHECK_FAILED, NotRecorded(why));
   return absl::OkStatus();
 }
 

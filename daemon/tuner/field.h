@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,13 @@ class Field {
   // The variant cannot win any more. What it has of samples stays in its result.
   void PutOut(int variant, v1::VariantStatus status, std::string reason);
 
+  // Whether the variant was neither proved free of races nor recorded yet.
+  bool NeedsRecording(int variant) const;
+  // Runs its race-recording form, for as long as any launch may take. TIMED: it found no race, and
+  // the variant no longer NeedsRecording. nullopt: a death, or a recording that cannot be had;
+  // otherwise as Absorb.
+  absl::StatusOr<std::optional<worker::CheckOutcome>> Record(int variant, uint64_t seed);
+
   // A launch took so long: the limit of the next ones follows the fastest.
   void SawLaunch(int64_t launch_ns);
 
@@ -62,7 +70,10 @@ class Field {
     worker::VariantSetup setup;
     bool is_running = false;
     bool is_loaded = false;
+    bool needs_recording = false;
+    std::string recording_failure;  // why its form cannot be loaded
     int deaths = 0;
+    int recording_deaths = 0;
   };
 
   void Enter(const compiler::v1::VariantSettings& settings);
@@ -70,6 +81,12 @@ class Field {
   absl::Status Begin();
   absl::Status Load(int variant);
   absl::Status AbsorbDeath(int variant);
+  // As Absorb, of a call to the worker that ran the variant's race-recording form.
+  absl::Status AbsorbRecording(const absl::Status& error, int variant);
+  // Nothing of the job is left in the worker.
+  void ForgetJob();
+  // Of a death that no variant can be charged with.
+  absl::Status CountStray(const worker::Death& death);
 
   const Spec& spec_;
   const compile::CompiledSpace& space_;

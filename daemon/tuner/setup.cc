@@ -90,10 +90,12 @@ absl::StatusOr<worker::TensorSetup> MakeTensor(const Parameter& parameter, const
   return tensor;
 }
 
+constexpr absl::string_view kExtentSlot = "extent:";
+
 // The value of a slot that is no tensor: an extent, or a scalar's bits, zero-extended.
 absl::StatusOr<uint64_t> SlotValue(const std::string& slot, const Spec& spec) {
   absl::string_view name = slot;
-  if (absl::ConsumePrefix(&name, "extent:")) {
+  if (absl::ConsumePrefix(&name, kExtentSlot)) {
     const v1::Extent* extent = FindExtent(spec.extents, std::string(name));
     if (extent == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("extent ", name, " has no value"));
@@ -125,6 +127,12 @@ absl::StatusOr<std::optional<int64_t>> ElementCount(const Parameter& parameter,
   }
   if (overflow) return std::optional<int64_t>();
   return std::optional<int64_t>(count);
+}
+
+int ParameterSlots(const compile::CompiledSpace& space) {
+  return static_cast<int>(
+      std::count_if(space.slots.begin(), space.slots.end(),
+                    [](const std::string& slot) { return !absl::StartsWith(slot, kExtentSlot); }));
 }
 
 absl::StatusOr<worker::JobSetup> MakeJobSetup(const Spec& spec, const compile::CompiledSpace& space,

@@ -23,6 +23,9 @@ namespace phobos::tuner {
 absl::StatusOr<worker::JobSetup> MakeJobSetup(const Spec& spec, const compile::CompiledSpace& space,
                                               const Arguments& arguments, uint64_t seed);
 
+// Slots of parameters, which stand before those of extents.
+int ParameterSlots(const compile::CompiledSpace& space);
+
 // Number of elements of a tensor parameter with these extents; nullopt: more than 2^63 - 1.
 // InvalidArgument: an extent that has no value, or a negative one.
 absl::StatusOr<std::optional<int64_t>> ElementCount(const compiler::v1::Parameter& parameter,

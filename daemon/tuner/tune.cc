@@ -43,6 +43,8 @@ class Tuning {
   absl::Status CheckAll();
   // nullopt: a death came between; the variant may be out.
   absl::StatusOr<std::optional<worker::CheckOutcome>> CheckOnce(int variant);
+  // The check before timing: of one that is not proved free of races its recording is a part.
+  absl::StatusOr<std::optional<worker::CheckOutcome>> CheckFully(int variant);
   absl::Status TakeRounds();
   absl::Status WarmUp(const std::vector<int>& variants);
   absl::Status TakeRound(const std::vector<int>& order);
@@ -113,7 +115,7 @@ absl::Status Tuning::CheckAll() {
     Report(v1::PHASE_CHECK, total - static_cast<int64_t>(open.size()) - 1, total,
            absl::ZeroDuration());
     RETURN_IF_ERROR(Continue());
-    ASSIGN_OR_RETURN(const auto outcome, CheckOnce(variant));
+    ASSIGN_OR_RETURN(const auto outcome, CheckFully(variant));
     if (!outcome.has_value()) {
       // Its second chance comes after all others: by then the limit follows the fastest launch, and
       // one that hangs does not hold the card for the longest limit twice.
@@ -137,6 +139,18 @@ absl::StatusOr<std::optional<worker::CheckOutcome>> Tuning::CheckOnce(int varian
   }
   field_.SawLaunch(outcome->launch_ns());
   return *std::move(outcome);
+}
+
+absl::StatusOr<std::optional<worker::CheckOutcome>> Tuning::CheckFully(int variant) {
+  ASSIGN_OR_RETURN(auto outcome, CheckOnce(variant));
+  if (!outcome.has_value() || !field_.NeedsRecording(variant)) return outcome;
+  // A race explains a wrong result; nothing else that a variant does wrong.
+  const bool is_wrong = outcome->status() == v1::VARIANT_STATUS_WRONG_RESULT;
+  if (!is_wrong && outcome->status() != v1::VARIANT_STATUS_TIMED) return outcome;
+  ASSIGN_OR_RETURN(auto recorded, field_.Record(variant, NextSeed()));
+  if (!recorded.has_value()) return recorded;
+  const bool is_race = recorded->status() == v1::VARIANT_STATUS_RACE;
+  return is_wrong && !is_race ? outcome : recorded;
 }
 
 absl::Status Tuning::TakeRounds() {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "daemon/worker/check/canary.h"
+#include "daemon/worker/check/conflict.h"
 #include "daemon/worker/check/dtype.h"
 
 namespace phobos::worker {
@@ -61,6 +62,11 @@ device::KernelFile FileOf(const VariantSetup& variant) {
   return {variant.variant(), variant.artifact_path(), variant.artifact()};
 }
 
+device::KernelFile RecordingFileOf(const VariantSetup& variant) {
+  const RecordingSetup& recording = variant.recording();
+  return {variant.variant(), recording.artifact_path(), recording.recording().artifact()};
+}
+
 Job::Job(JobSetup setup, Layout layout, device::Device& device, LaunchMark& mark)
     : setup_(std::move(setup)), layout_(std::move(layout)), device_(device), mark_(mark) {}
 
@@ -72,10 +78,27 @@ absl::StatusOr<std::unique_ptr<Job>> Job::Begin(
   std::unique_ptr<Job> job(new Job(std::move(setup), std::move(layout), device, mark));
   RETURN_IF_ERROR(job->AddTensors(memory, preloaded));
   const int64_t tensors = job->layout_.total_bytes;
-  ASSIGN_OR_RETURN(job->base_, device.Reserve(tensors + job->KeptBytes(), job->setup_.flush()));
+  RETURN_IF_ERROR(job->ReserveMemory(tensors + job->KeptBytes()));
   RETURN_IF_ERROR(job->AddSlots());
   RETURN_IF_ERROR(job->Keep(tensors));
   return job;
+}
+
+absl::Status Job::ReserveMemory(int64_t bytes) {
+  const int64_t shadows = setup_.shadow_bytes();
+  if (shadows > 0) {
+    const int64_t begin = (bytes + kKeptAlignment - 1) / kKeptAlignment * kKeptAlignment;
+    const absl::StatusOr<std::byte*> all = device_.Reserve(begin + shadows, setup_.flush());
+    if (all.ok()) {
+      base_ = *all;
+      shadows_.emplace(setup_, device_, base_ + begin);
+      return absl::OkStatus();
+    }
+    if (!absl::IsResourceExhausted(all.status())) return all.status();
+    no_shadows_ = std::string(all.status().message());
+  }
+  ASSIGN_OR_RETURN(base_, device_.Reserve(bytes, setup_.flush()));
+  return absl::OkStatus();
 }
 
 int64_t Job::KeptBytes() const {
@@ -156,7 +179,20 @@ absl::StatusOr<LoadOutcome> Job::Load(const VariantSetup& variant) {
   outcome.set_registers(kernel->usage.registers);
   outcome.set_shared_memory_bytes(kernel->usage.shared_memory_bytes);
   outcome.set_spill_bytes(kernel->usage.spill_bytes);
-  variants_[variant.variant()] = Variant{std::move(kernel), variant.grid()};
+  Variant loaded;
+  loaded.kernel = std::move(kernel);
+  loaded.grid = variant.grid();
+  if (variant.has_recording()) {
+    loaded.recording = variant.recording();
+    auto recorder = device_.Load(RecordingFileOf(variant));
+    if (absl::IsAborted(recorder.status())) return recorder.status();
+    if (recorder.ok()) {
+      loaded.recording_kernel = *std::move(recorder);
+    } else {
+      outcome.set_recording_failure(std::string(recorder.status().message()));
+    }
+  }
+  variants_[variant.variant()] = std::move(loaded);
   return outcome;
 }
 
@@ -169,9 +205,14 @@ absl::StatusOr<const Job::Variant*> Job::Find(int variant) const {
 }
 
 absl::Status Job::Launch(int index, const Variant& variant) {
+  return Launch(index, *variant.kernel, slots_, variant.grid);
+}
+
+absl::Status Job::Launch(int index, const device::Kernel& kernel, absl::Span<const uint64_t> slots,
+                         const tuner::v1::Grid& grid) {
   const ScopedMark mark(mark_, index);
   queued_.push_back(index);
-  const absl::Status launched = device_.Launch(*variant.kernel, slots_, variant.grid);
+  const absl::Status launched = device_.Launch(kernel, slots, grid);
   if (!absl::IsAborted(launched)) return launched;
   // An earlier launch may be the guilty one; then Finish marks it.
   queued_.pop_back();
@@ -346,13 +387,17 @@ void Job::MarkAllStale() {
   for (Tensor& tensor : tensors_) tensor.is_stale = true;
 }
 
-absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
-  ASSIGN_OR_RETURN(const Variant* found, Find(variant));
+absl::Status Job::MakeFresh(uint64_t seed) {
   for (Tensor& tensor : tensors_) tensor.is_stale |= tensor.setup->is_written();
   // A tensor that is not stale was compared with the caller's bytes after the last launch, which
   // was a check's: as good as a fresh copy.
   RETURN_IF_ERROR(RefreshStale());
-  RETURN_IF_ERROR(LayCanaries(seed));
+  return LayCanaries(seed);
+}
+
+absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
+  ASSIGN_OR_RETURN(const Variant* found, Find(variant));
+  RETURN_IF_ERROR(MakeFresh(seed));
   RETURN_IF_ERROR(Launch(variant, *found));
   ASSIGN_OR_RETURN(const device::Outcome launched, Finish());
 
@@ -373,6 +418,51 @@ absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
   }
   outcome.set_status(reason.empty() ? tuner::v1::VARIANT_STATUS_TIMED
                                     : tuner::v1::VARIANT_STATUS_WRONG_RESULT);
+  outcome.set_reason(reason);
+  return outcome;
+}
+
+std::string Job::WhyNotRecorded(const Variant& variant) const {
+  if (variant.recording_kernel == nullptr) return "it is not loaded";
+  if (!shadows_.has_value()) {
+    return absl::StrCat("it needs ", ShadowBytes(variant.recording.recording(), setup_),
+                        " bytes for shadows beside the tensors: ", no_shadows_);
+  }
+  const tuner::v1::Grid& grid = variant.grid;
+  if (grid.x() > kMostRecordedBlocks / grid.y() / grid.z()) {
+    return absl::StrCat("it tells ", kMostRecordedBlocks, " blocks apart, and the grid has more");
+  }
+  return std::string();
+}
+
+absl::StatusOr<CheckOutcome> Job::Record(int variant, uint64_t seed) {
+  ASSIGN_OR_RETURN(const Variant* found, Find(variant));
+  CheckOutcome outcome;
+  outcome.set_status(tuner::v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  outcome.set_reason(WhyNotRecorded(*found));
+  if (!outcome.reason().empty()) return outcome;
+  const compiler::v1::Recording& recording = found->recording.recording();
+  RETURN_IF_ERROR(shadows_->Clear(recording));
+  RETURN_IF_ERROR(MakeFresh(seed));
+  std::vector<uint64_t> slots = slots_;
+  const std::vector<uint64_t> more = shadows_->Slots(recording);
+  slots.insert(slots.begin() + found->recording.first_slot(), more.begin(), more.end());
+  RETURN_IF_ERROR(Launch(variant, *found->recording_kernel, slots, found->grid));
+  ASSIGN_OR_RETURN(const device::Outcome launched, Finish());
+
+  if (!launched.samples_ns.empty()) outcome.set_launch_ns(launched.samples_ns.back());
+  ASSIGN_OR_RETURN(std::string reason, ChangedCanary());
+  if (!reason.empty()) MarkAllStale();
+  if (reason.empty()) {
+    ASSIGN_OR_RETURN(reason, ChangedInput());
+  }
+  if (!reason.empty()) {
+    outcome.set_reason(absl::StrCat("it ", reason));
+    return outcome;
+  }
+  ASSIGN_OR_RETURN(reason, shadows_->FoundRace(recording, found->grid));
+  outcome.set_status(reason.empty() ? tuner::v1::VARIANT_STATUS_TIMED
+                                    : tuner::v1::VARIANT_STATUS_RACE);
   outcome.set_reason(reason);
   return outcome;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Job: one tune's tensors on a Device, and the three things that are done with its variants: a
-// check on fresh copies, a warm-up, timed rounds. It decides what is restored, flushed, launched
-// and looked at, in which order; the Device only does it. Lives in the worker process. One thread,
-// the Device's.
+// Job: one tune's tensors on a Device, and what is done with its variants: a check on fresh copies,
+// a recording of races, a warm-up, timed rounds. It decides what is restored, flushed, launched and
+// looked at, in which order; the Device only does it. Lives in the worker process. One thread, the
+// Device's.
 #ifndef PHOBOS_DAEMON_WORKER_JOB_H_
 #define PHOBOS_DAEMON_WORKER_JOB_H_
 
@@ -24,11 +24,14 @@
 #include "daemon/worker/link/launch_mark.h"
 #include "daemon/worker/messages.pb.h"
 #include "daemon/worker/preloaded.h"
+#include "daemon/worker/shadows.h"
 
 namespace phobos::worker {
 
 // What a Device loads of a variant.
 device::KernelFile FileOf(const VariantSetup& variant);
+// The same of its race-recording form. REQUIRES: it has one.
+device::KernelFile RecordingFileOf(const VariantSetup& variant);
 
 class Job {
  public:
@@ -41,13 +44,19 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // Errors are Device::Load's and concern this variant alone.
+  // With its race-recording form, if it has one. Errors are Device::Load's and concern this variant
+  // alone.
   absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant);
 
   // One launch on fresh copies between fresh canaries, then everything is looked at: canaries,
   // unwritten tensors, results. NotFound: the variant is not loaded. The rest of the errors are the
   // device's.
   absl::StatusOr<CheckOutcome> Check(int variant, uint64_t seed);
+
+  // One launch of the variant's race-recording form as in Check, on shadows that are all 0; then
+  // canaries, unwritten tensors and the shadows are looked at. NotFound: the variant is not loaded.
+  // The rest of the errors are the device's.
+  absl::StatusOr<CheckOutcome> Record(int variant, uint64_t seed);
 
   // Launches all variants in turn until the device's clock has gone on by `at_least_ns`; returns
   // the number of launches. Nothing is allocated or loaded from here to the end of the last Round.
@@ -62,6 +71,8 @@ class Job {
   struct Variant {
     std::unique_ptr<device::Kernel> kernel;
     tuner::v1::Grid grid;
+    RecordingSetup recording;
+    std::unique_ptr<device::Kernel> recording_kernel;  // null: there is none, or it failed to load
   };
 
   // A tensor's bytes as the caller gave them, what is expected, and whether the device's copy may
@@ -90,6 +101,8 @@ class Job {
   absl::Status AddTensors(const std::vector<absl::Span<const std::byte>>& memory,
                           const Preloaded& preloaded);
   absl::Status AddSlots();
+  // The device's memory: so many bytes, and shadows behind them where there is room.
+  absl::Status ReserveMemory(int64_t bytes);
   // Bytes of the device's memory that the kept copies still to be made take.
   int64_t KeptBytes() const;
   // Makes those copies, from `offset` of the memory on.
@@ -97,6 +110,9 @@ class Job {
 
   absl::StatusOr<const Variant*> Find(int variant) const;
   // Queues a launch, marked for the supervisor.
+  absl::Status Launch(int index, const device::Kernel& kernel, absl::Span<const uint64_t> slots,
+                      const tuner::v1::Grid& grid);
+  // The same of the variant itself.
   absl::Status Launch(int index, const Variant& variant);
   // The same for a launch between others: one that is refused leaves the device as lost, because
   // the caller could not tell whose it was; the mark can.
@@ -112,6 +128,11 @@ class Job {
   void MarkAllStale();
   // Lays new canaries beside every tensor and waits for that.
   absl::Status LayCanaries(uint64_t seed);
+  // Before a check's launch: fresh copies between new canaries.
+  absl::Status MakeFresh(uint64_t seed);
+
+  // Why the variant's races cannot be recorded, or the text is empty.
+  std::string WhyNotRecorded(const Variant& variant) const;
 
   // Offset of the first byte of a tensor that is not as in `kept`, whose bytes on the host are
   // `host`.
@@ -139,6 +160,8 @@ class Job {
   std::vector<int> queued_;                // the variants launched since the last Finish
   std::optional<uint64_t> standing_seed_;  // of the canaries in place
   std::vector<Gap> gaps_;                  // theirs
+  std::optional<ShadowMemory> shadows_;
+  std::string no_shadows_;  // why there are none, where they were asked for
 };
 
 }  // namespace phobos::worker

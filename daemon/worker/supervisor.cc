@@ -159,6 +159,15 @@ class ProcessSupervisor : public Supervisor {
     return reply.check();
   }
 
+  absl::StatusOr<CheckOutcome> Record(int variant, uint64_t seed) override {
+    const absl::MutexLock lock(&mutex_);
+    Request request;
+    request.mutable_record()->set_variant(variant);
+    request.mutable_record()->set_seed(seed);
+    ASSIGN_OR_RETURN(const Reply reply, Call(request, {}, "checking", Watched()));
+    return reply.check();
+  }
+
   absl::StatusOr<int64_t> WarmUp(const std::vector<int>& variants,
                                  absl::Duration at_least) override {
     const absl::MutexLock lock(&mutex_);

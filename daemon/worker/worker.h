@@ -60,6 +60,12 @@ class Worker {
   // Runs one variant once on fresh copies and compares. `seed` makes the canaries.
   virtual absl::StatusOr<CheckOutcome> Check(int variant, uint64_t seed) = 0;
 
+  // Runs the race-recording form of a variant once on fresh copies and judges what it wrote down:
+  // TIMED (no conflict), RACE with the witness, or RACE_CHECK_FAILED with the reason.
+  virtual absl::StatusOr<CheckOutcome> Record(int, uint64_t) {
+    return absl::UnimplementedError("this worker runs no race-recording forms");
+  }
+
   // Launches the variants in turn for at least `at_least`; returns the number of launches.
   virtual absl::StatusOr<int64_t> WarmUp(const std::vector<int>& variants,
                                          absl::Duration at_least) = 0;

@@ -67,6 +67,11 @@ class Server {
                          job_->Check(request.check().variant(), request.check().seed()));
         return absl::OkStatus();
       }
+      case Request::kRecord: {
+        ASSIGN_OR_RETURN(*reply.mutable_check(),
+                         job_->Record(request.record().variant(), request.record().seed()));
+        return absl::OkStatus();
+      }
       case Request::kWarmUp: {
         const auto& variants = request.warm_up().variants();
         ASSIGN_OR_RETURN(const int64_t launches,
@@ -101,7 +106,10 @@ class Server {
   absl::Status Expect(const ExpectCall& call) {
     if (device_ == nullptr) return NotDescribed();
     std::vector<device::KernelFile> files;
-    for (const VariantSetup& variant : call.variants()) files.push_back(FileOf(variant));
+    for (const VariantSetup& variant : call.variants()) {
+      files.push_back(FileOf(variant));
+      if (variant.has_recording()) files.push_back(RecordingFileOf(variant));
+    }
     device_->Expect(files);
     return absl::OkStatus();
   }

@@ -41,9 +41,9 @@ def gemm(a: ph.tensor[ph.f16][M, K], b: ph.tensor[ph.f16][K, N], c: ph.tensor[ph
 
 
 @ph.kernel(key=("M", "N", "K"), reference=product_of, rtol=1e-4, atol=1e-2)
-@ph.autotune(BM=[128, 64], BN=[128, 64], BK=[8, 32], STAGES=[3, 2], THREADS=[128, 256])
+@ph.autotune(BM=[128, 64], BN=[128, 64], BK=[32, 16], STAGES=[2, 3], THREADS=[128, 256])
 @ph.launch("THREADS")
-@ph.constraint("BM * BN <= 64 * THREADS")
+@ph.constraint("BM * BN <= 128 * THREADS", "BM * BN >= 32 * THREADS")
 @ph.aligned(a=16, b=16, c=16, M=4, N=4, K=4)
 def gemm_of_f32(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f32][M, N]):
     i: ph.let = ph.ctx.block.x * BM

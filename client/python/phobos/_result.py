@@ -10,8 +10,9 @@ class Variant:
 
     index; settings (dict); status ("timed", "wrong_result", ...); reason (empty when timed);
     samples (ns, one a round), best, median, interquartile (ns), spread ((max - min) / min);
-    registers, shared_memory_bytes, spill_bytes (GPU); artifact_digest; race_detail; grid (what the
-    grid gave for it, or None).
+    registers, shared_memory_bytes, spill_bytes (GPU); artifact_digest; grid (what the grid gave for it,
+    or None); race_detail (why it is not proved free of races) and race_recorded (whether a recording on the tune's
+    arguments found none).
     """
 
     __slots__ = (
@@ -29,6 +30,7 @@ class Variant:
         "spill_bytes",
         "artifact_digest",
         "race_detail",
+        "race_recorded",
         "grid",
     )
 
@@ -47,6 +49,7 @@ class Variant:
         self.spill_bytes = int(record.get("spill_bytes", 0))
         self.artifact_digest = record.get("artifact_digest", "")
         self.race_detail = record.get("race_detail", "")
+        self.race_recorded = bool(record.get("race_recorded", False))
         grid = record.get("grid")
         self.grid = tuple(int(grid.get(side, 0)) for side in "xyz") if grid else None
 

@@ -195,6 +195,7 @@ void Fields(F&& f, M& m) {
   f(13, "artifact_digest", m.artifact_digest);
   f(14, "race_detail", m.race_detail);
   f(15, "grid", m.grid);
+  f(16, "race_recorded", m.race_recorded);
 }
 
 template <typename F, Is<TimeSplit> M>

@@ -186,6 +186,7 @@ struct VariantResult {
   std::string artifact_digest;
   std::string race_detail;
   std::optional<Grid> grid;
+  bool race_recorded = false;
 };
 
 struct TimeSplit {

@@ -65,6 +65,9 @@ void Tunes::LinkAhead(const JobPtr& job, const compile::CompiledSpace& space) {
     setup.set_variant(variant.variant.index());
     setup.set_artifact_path(variant.artifact_path);
     *setup.mutable_artifact() = variant.variant.artifact();
+    if (variant.recording_path.empty()) continue;
+    setup.mutable_recording()->set_artifact_path(variant.recording_path);
+    *setup.mutable_recording()->mutable_recording() = variant.variant.recording();
   }
   DoAhead(job, job->subject().uid, [variants = std::move(variants)](worker::Supervisor& worker) {
     if (worker.pid() != 0) worker.Expect(variants).IgnoreError();

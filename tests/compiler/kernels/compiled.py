@@ -58,7 +58,7 @@ def _machine(path, artifact):
 
 
 class Variant:
-    """One compiled variant; `constants` are its settings by name."""
+    """One compiled variant; `constants` are its settings by name, `recording` is its race-recording form, or None."""
 
     def __init__(self, manifest, variant, folder):
         self.parameters = manifest["description"]["parameters"]
@@ -68,6 +68,7 @@ class Variant:
         self.constants = {s["name"]: _value(s) for s in variant.get("settings", [])}
         artifact = variant["artifact"]
         self._machine = _machine(os.path.join(folder, artifact["file"]), artifact)
+        self.recording = _recording(manifest, variant, folder)
 
     def run(self, grid, **arguments):
         """Runs all blocks of the grid; gives copies of the arrays as they are afterwards, by name."""
@@ -99,11 +100,54 @@ class Variant:
         return result
 
 
+def _recording(manifest, variant, folder):
+    """A variant whose last parameters are the shadows, each by its content and its tensor's name."""
+    recording = variant.get("recording")
+    if recording is None:
+        return None
+    parameters = manifest["description"]["parameters"]
+    tensors = {p["name"]: p for p in parameters}
+    shadows = [
+        {**tensors[s["parameter"]], "name": f"{s['content']} {s['parameter']}", "dtype": "DTYPE_U32"}
+        for s in recording["shadows"]]
+    slots, count = manifest["slots"], len(parameters)
+    form = {
+        **manifest,
+        "description": {**manifest["description"], "parameters": parameters + shadows},
+        "slots": slots[:count] + [s["name"] for s in shadows] + slots[count:],
+    }
+    return Variant(form, {**variant, "artifact": recording["artifact"], "recording": None}, folder)
+
+
+def run_recorded(variant, grid, **arguments):
+    """(arrays as Variant.run gives them, whether their recording shows a race)"""
+    shadows = [p["name"] for p in variant.recording.parameters if " " in p["name"]]
+    zeros = {name: np.zeros(arguments[name.split()[1]].shape, np.uint32) for name in shadows}
+    got = variant.recording.run(grid, **arguments, **zeros)
+    return got, any(_shows_race(got, name) for name in {name.split()[1] for name in shadows})
+
+
+def _shows_race(got, tensor):
+    def blocks(way):
+        none = np.zeros_like(got[tensor], np.uint32)
+        last, first = (got.get(f"{end}_{way} {tensor}", none).astype(np.int64) for end in ("LAST", "FIRST"))
+        return last - 1, 2**32 - 1 - first
+
+    def meet(one, other):
+        (a_last, a_first), (b_last, b_first) = blocks(one), blocks(other)
+        same = (a_last == a_first) & (b_last == b_first) & (a_last == b_last)
+        return ((a_last >= 0) & (b_last >= 0) & ~same).any()
+
+    pairs = (("WRITE", "WRITE"), ("WRITE", "READ"), ("WRITE", "ATOMIC"), ("ATOMIC", "READ"))
+    return any(meet(*pair) for pair in pairs) or got.get(f"CLASH {tensor}", np.zeros(1)).any()
+
+
 class Interpreted:
     """One variant, as the interpreter runs it."""
 
-    def __init__(self, text, compiled):
+    def __init__(self, text, compiled, recording=None):
         self.parameters, self.constants, self.verdict = compiled.parameters, compiled.constants, compiled.verdict
+        self.recording = recording
         self.chip = "interpreter"
         self._text = text
 
@@ -141,10 +185,10 @@ def _bits(value, parameter):
     return np.ascontiguousarray(value).view(f"{'i' if signed else 'u'}{value.itemsize}").reshape(-1).astype(np.int64)
 
 
-def _ir(compiler, path, constants):
+def _ir(compiler, path, constants, stage="lower"):
     """The tile IR of the variant with these constants."""
     sets = [part for name, value in constants.items() for part in ("--set", f"{name}={value}")]
-    command = [compiler, path, "--chip", "x86-64-v3", *sets, "--print-ir"]
+    command = [compiler, path, "--chip", "x86-64-v3", *sets, "--print-ir=" + stage]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -174,7 +218,8 @@ def variants(compiler, text, every_chip=True, checks_races=True):
                     raise AssertionError(variant.get("reason"))
                 made = Variant(manifest, variant, folder)
                 if "PHOBOS_INTERPRET" in os.environ:
-                    made = Interpreted(_ir(compiler, path, made.constants), made)
+                    recording = made.recording and Interpreted(_ir(compiler, path, made.constants, "record"), made.recording)
+                    made = Interpreted(_ir(compiler, path, made.constants), made, recording)
                 yield made
 
 

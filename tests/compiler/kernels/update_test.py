@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 import compiled
-from compiled import cdiv, floats
+from compiled import cdiv, floats, run_recorded
 
 COMPILER = sys.argv.pop(1)
 
@@ -138,6 +138,20 @@ def k(x: ph.tensor[ph.f32][N], to: ph.tensor[ph.i32][N], out: ph.tensor[ph.f32][
             got = variant.run((cdiv(n, b),), x=x, to=to, out=np.zeros(5, np.float32))["out"]
             for place in range(5):
                 self.assertIn(got[place], x[to == place] if (to == place).any() else [0])
+
+        each(self, self.TEXT, "B", run)
+
+    def test_a_recording_tells_clashing_places_from_unique_ones(self):
+        def run(variant, b, n):
+            x, out = np.arange(1, n + 1, dtype=np.float32), np.zeros(2 * n + 5, np.float32)
+            unique = np.random.default_rng(3).permutation(2 * n)[:n].astype(np.int32) - 2
+            got, is_race = run_recorded(variant, (cdiv(n, b),), x=x, to=unique, out=out)
+            want = out.copy()
+            want[unique[unique >= 0]] = x[unique >= 0]
+            np.testing.assert_array_equal(got["out"], want)
+            self.assertFalse(is_race)
+            _, is_race = run_recorded(variant, (cdiv(n, b),), x=x, to=np.arange(n, dtype=np.int32) % 5, out=out)
+            self.assertEqual(is_race, n > 5)
 
         each(self, self.TEXT, "B", run)
 

@@ -359,7 +359,7 @@ class PhobosCompile(unittest.TestCase):
     def test_print_ir_after_a_stage_that_there_is_not(self):
         done = self.run_compiler(self.write(ADD), "--print-ir=stege")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn('there is no stage "stege"; the stages are, in their order: lower, stage\n', done.stderr)
+        self.assertIn('there is no stage "stege"; the stages are, in their order: lower, stage; beside them: record\n', done.stderr)
 
     def test_a_folder_that_cannot_be_made_is_1(self):
         path = self.write(ADD)

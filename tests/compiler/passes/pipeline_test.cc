@@ -42,7 +42,8 @@ TEST(Pipeline, RunsUpToAStage) {
 
 TEST(Pipeline, AStageThatThereIsNotListsThoseThatThereAre) {
   EXPECT_EQ(std::string(PassesUpTo("Stage").status().message()),
-            "there is no stage \"Stage\"; the stages are, in their order: lower, stage");
+            "there is no stage \"Stage\"; the stages are, in their order: lower, stage; "
+            "beside them: record");
 }
 
 TEST(Pipeline, AFaultNamesThePassThatMadeIt) {

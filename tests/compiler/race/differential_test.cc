@@ -4,11 +4,19 @@
 // real. The seed is fixed.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
+#include "compiler/interpreter/interpreter.h"
 #include "compiler/ir/printer.h"
+#include "compiler/passes/record.h"
 #include "compiler/race/race.h"
+#include "daemon/worker/check/conflict.h"
 #include "tests/compiler/race/brute_force.h"
 #include "tests/compiler/sema/lower/lowered.h"
 #include "tests/status_matchers.h"
@@ -252,8 +260,9 @@ class Generator {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
 
-// The first small launch with a race.
-std::string AnyRace(const ir::Function& function) {
+// Small launches, until one is refused. True: none was.
+bool ForEachLaunch(const ir::Function& function,
+                   const std::function<bool(const SmallLaunch&)>& visit) {
   const bool uses_y = (function.grid_dims_used & 2) != 0;
   for (int64_t n : {0, 1, 2, 5, 9}) {
     for (int64_t m : {1, 3, 8}) {
@@ -266,19 +275,26 @@ std::string AnyRace(const ir::Function& function) {
             launch.extents.push_back(extent.name == "N" ? n : extent.name == "M" ? m : m / 3);
           }
           launch.scalars.assign(function.params.size(), scalar);
-          launch.grid = {uses_y ? 4 : 7, y, 1};
-          std::string race = RaceIn(function, launch);
           // Assumptions may want another grid.
-          if (race.empty()) {
-            launch.grid[0] = 2;
-            race = RaceIn(function, launch);
+          for (const int64_t x : {uses_y ? 4 : 7, 2}) {
+            launch.grid = {x, y, 1};
+            if (!visit(launch)) return false;
           }
-          if (!race.empty()) return race;
         }
       }
     }
   }
-  return "";
+  return true;
+}
+
+// The first small launch with a race.
+std::string AnyRace(const ir::Function& function) {
+  std::string race;
+  ForEachLaunch(function, [&](const SmallLaunch& launch) {
+    race = RaceIn(function, launch);
+    return race.empty();
+  });
+  return race;
 }
 
 bool Touches(const ir::Function& function, const Witness& witness, int side) {
@@ -328,6 +344,69 @@ TEST(Differential, VerdictsHold) {
   EXPECT_GT(count[1], 300);
   EXPECT_LT(count[2], 600);
   EXPECT_LT(missed, 60);
+}
+
+// Whether the race-recording form, interpreted, leaves shadows that show a race. Nothing: an
+// assumption does not hold.
+std::optional<bool> RecordsRace(const passes::Recording& recording, const SmallLaunch& launch) {
+  interpreter::Launch interpreted;
+  interpreted.grid = launch.grid;
+  for (size_t i = 0; i < recording.function.params.size(); ++i) {
+    const ir::Param& param = recording.function.params[i];
+    interpreter::Argument& argument = interpreted.arguments.emplace_back();
+    if (!param.is_tensor) {
+      argument.elements = {interpreter::FromInteger(param.dtype, launch.scalars[i])};
+      continue;
+    }
+    int64_t elements = 1;
+    for (const ir::Dim& dim : param.dims) {
+      argument.sides.push_back(dim.extent >= 0 ? launch.extents[dim.extent] : dim.literal);
+      elements *= argument.sides.back();
+    }
+    argument.elements.assign(elements, 0);
+  }
+  const auto after = interpreter::Interpret(recording.function, interpreted);
+  if (absl::IsFailedPrecondition(after.status())) return std::nullopt;
+  EXPECT_OK(after);
+  if (!after.ok()) return std::nullopt;
+  const size_t originals = after->size() - recording.shadows.size();
+  for (size_t param = 0; param < originals; ++param) {
+    std::array<std::vector<uint32_t>, worker::kShadowContents> words;
+    worker::Shadows shadows;
+    for (size_t i = 0; i < recording.shadows.size(); ++i) {
+      if (recording.shadows[i].param != static_cast<int32_t>(param)) continue;
+      const size_t content = static_cast<size_t>(recording.shadows[i].content) + 1;
+      const auto& elements = (*after)[originals + i].elements;
+      words[content].assign(elements.begin(), elements.end());
+      shadows[content] = words[content];
+    }
+    if (worker::FirstConflict(shadows).has_value()) return true;
+  }
+  return false;
+}
+
+TEST(Differential, RecordingsFindWhatBruteForceFinds) {
+  int races = 0;
+  int others = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const sema::KernelText text = Generator(seed).Kernel();
+    ASSERT_OK_AND_ASSIGN(const ir::Function function, sema::LowerKernel(text));
+    const passes::Recording recording = passes::Record(function);
+    int launches = 0;
+    ForEachLaunch(function, [&](const SmallLaunch& launch) {
+      if (++launches % 7 != 0) return true;
+      const std::optional<bool> recorded = RecordsRace(recording, launch);
+      if (!recorded.has_value()) return true;
+      ++(*recorded ? races : others);
+      EXPECT_EQ(*recorded, !RaceIn(function, launch).empty()) << "seed " << seed << "\n"
+                                                              << text.body << "\n"
+                                                              << ir::Print(recording.function);
+      return !::testing::Test::HasFailure();
+    });
+  }
+  std::printf("launches with a race %d, without %d\n", races, others);
+  EXPECT_GT(races, 500);
+  EXPECT_GT(others, 500);
 }
 
 }  // namespace

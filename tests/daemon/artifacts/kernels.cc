@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Hand-written artifacts of the host ABI (Artifact in manifest.proto), most of them guilty of
-// something. All take the slots x, y, out, n of f32 tensors; `accumulate` takes x, y, n. A block
-// has kBlock elements.
+// something. All take the slots x, y, out, n of f32 tensors, if nothing else is said; `accumulate`
+// takes x, y, n. A block has kBlock elements.
 #include <cstdint>
 #include <ctime>
 
@@ -116,4 +116,41 @@ KERNEL(write_far) {
 KERNEL(with_scratch) {
   (void)grid, Add(Read(slots), first, end);
   for (int i = 0; i < 64; ++i) static_cast<volatile char*>(scratch)[i] = 1;
+}
+
+// Race-recording forms of the add: out's last writer and its first one in slots 3 and 4, n in slot
+// 5.
+namespace {
+
+void Record(const uint64_t* slots, int64_t first, int64_t end, int64_t block) {
+  const Arguments a = Read(slots);
+  const auto n = static_cast<int64_t>(slots[5]);
+  Add({a.x, a.y, a.out, n}, first, end);
+  auto* last_write = reinterpret_cast<uint32_t*>(slots[3]);
+  auto* first_write = reinterpret_cast<uint32_t*>(slots[4]);
+  const auto number = static_cast<uint32_t>(block);
+  for (int64_t i = first * kBlock; i < n && i < end * kBlock; ++i) {
+    if (last_write[i] < number + 1) last_write[i] = number + 1;
+    if (first_write[i] < ~number) first_write[i] = ~number;
+  }
+}
+
+}  // namespace
+
+KERNEL(record) {
+  UNUSED;
+  for (int64_t i = first; i < end; ++i) Record(slots, i, i + 1, i);
+}
+
+// As if block 2 too had written what block 0 has.
+KERNEL(record_race) {
+  UNUSED;
+  for (int64_t i = first; i < end; ++i) Record(slots, i, i + 1, i);
+  if (first == 0) Record(slots, 0, 1, 2);
+}
+
+KERNEL(record_and_write_before) {
+  UNUSED;
+  for (int64_t i = first; i < end; ++i) Record(slots, i, i + 1, i);
+  if (first == 0) reinterpret_cast<char*>(Read(slots).out)[-1] ^= 1;
 }

@@ -161,6 +161,28 @@ TEST_F(RunnerTest, OutcomesArePassedOn) {
   EXPECT_EQ(space.runs, 1);
 }
 
+TEST_F(RunnerTest, RecordingFormsAreKeptBesideTheirVariants) {
+  const std::string source =
+      "# space 3\n# unproven 1 out[idx]\n# shadow 1 out\n# unproven 2 x\n# shadow 2 N";
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile(source));
+  EXPECT_EQ(space.variants[0].recording_path, "");
+  const CompiledVariant& recorded = space.variants[1];
+  EXPECT_TRUE(std::filesystem::exists(recorded.recording_path));
+  EXPECT_NE(recorded.recording_path, recorded.artifact_path);
+  EXPECT_EQ(recorded.variant.recording().shadows(0).parameter(), "out");
+  // A shadow of what is no tensor.
+  EXPECT_EQ(space.variants[2].variant.status(), compiler::v1::VARIANT_STATUS_COMPILE_ERROR);
+  EXPECT_THAT(space.variants[2].variant.reason(), HasSubstr("a shadow of \"N\""));
+  // Remembered with its variant, and made again with it.
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace again, Compile(source));
+  EXPECT_EQ(again.runs, 0);
+  EXPECT_EQ(again.variants[1].recording_path, recorded.recording_path);
+  std::filesystem::remove(recorded.recording_path);
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace anew, Compile(source));
+  EXPECT_EQ(Log().back(), "1");
+  EXPECT_TRUE(std::filesystem::exists(anew.variants[1].recording_path));
+}
+
 TEST_F(RunnerTest, ACrashCostsItsVariantAlone) {
   ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 8\n# crash 5"));
   EXPECT_EQ(Statuses(space),

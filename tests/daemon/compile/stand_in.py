@@ -7,6 +7,7 @@
     # entry 2 NAME       entry of variant 2 (default add)
     # exclude 1 TEXT     the space leaves variant 1 out
     # error 1 TEXT       compile_error with this reason; `race 1 TEXT`, `unsupported 1 TEXT`, `unproven 1 TEXT` alike
+    # shadow 3 NAME      an unproven variant 3 has a race-recording form, with one shadow, of this parameter
     # crash 3            SIGSEGV when variant 3 is compiled; `# hang 3`: never ends; `# memory 3`: takes 8 GiB
     # kill 3             SIGKILL; `# kill 3 PATH`: unless PATH exists, which it makes; `# kill describe` alike
     # lie 2 missing      the artifact is not there; `digest`: another digest; `settings`; `path`; `silent`: no word of it
@@ -125,6 +126,10 @@ def compile_variant(found, index, out):
     unproven = of_variant(found, "unproven", index)
     variant["raceVerdict"] = "RACE_VERDICT_" + ("RACE_FREE" if unproven is None else "UNPROVEN")
     variant["raceDetail"] = unproven or ""
+    shadow = of_variant(found, "shadow", index)
+    if shadow is not None:
+        shadows = [{"parameter": shadow, "content": "LAST_WRITE"}]
+        variant["recording"] = {"artifact": artifact(found, 1000 + index, out), "shadows": shadows}
     if of_variant(found, "lie", index) == "settings":
         variant["settings"] = settings(index + 1)
     return dict(variant, status="VARIANT_STATUS_COMPILED", artifact=artifact(found, index, out), somethingNew=1)

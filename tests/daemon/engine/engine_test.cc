@@ -136,10 +136,26 @@ TEST_F(EngineTest, AWinnerThatANewerCompilerCannotProveFreeOfRacesIsNotHandedOut
   const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(LookupFor(16));
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->hit().plan().variant(), 0);
-  EXPECT_THAT(response->hit().substitution(), HasSubstr("variant 1: could not be proved"));
+  EXPECT_THAT(response->hit().substitution(),
+              HasSubstr("variant 1: the present compiler cannot prove"));
   // The other one is no better: nothing is left to launch.
   runner->racy_variant = 0;
   EXPECT_EQ(Lookup(LookupFor(16)).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(EngineTest, AWinnerThatWasRecordedNeedsNoProof) {
+  tune = [](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
+    tuner::v1::Result result = ResultWith(1);
+    result.mutable_variants(1)->set_race_recorded(true);
+    return absl::StatusOr<tuner::v1::Result>(result);
+  };
+  Begin();
+  TuneAt(16);
+  runner->unproven_variant = 1;
+  const absl::StatusOr<tuner::v1::LookupResponse> response = Lookup(LookupFor(16));
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->hit().plan().variant(), 1);
+  EXPECT_EQ(response->hit().substitution(), "");
 }
 
 TEST_F(EngineTest, LargeRequestsAndFieldsThatAreNotKnownAreNotKeptReady) {

@@ -162,9 +162,11 @@ class FakeRunner : public compile::Runner {
       return compiled;
     }
     compiled.variant.set_status(compiler::v1::VARIANT_STATUS_COMPILED);
-    compiled.variant.set_race_verdict(index == unproven_variant
-                                          ? compiler::v1::RACE_VERDICT_UNPROVEN
-                                          : compiler::v1::RACE_VERDICT_RACE_FREE);
+    compiled.variant.set_race_verdict(compiler::v1::RACE_VERDICT_RACE_FREE);
+    if (index == unproven_variant) {
+      compiled.variant.set_race_verdict(compiler::v1::RACE_VERDICT_UNPROVEN);
+      compiled.variant.mutable_recording()->mutable_artifact()->set_entry("add");
+    }
     compiled.artifact_path = folder_ + "/" + std::to_string(index) + ".so";
     std::ofstream(compiled.artifact_path) << "artifact";
     return compiled;

@@ -70,6 +70,21 @@ struct AddKernel {
     grid.mutable_grid()->set_z(1);
   }
 
+  // The variant as one whose races only its race-recording form can tell.
+  void LeaveUnproven(int variant) {
+    compiler::v1::Variant& compiled = space.variants[static_cast<size_t>(variant)].variant;
+    compiled.set_race_verdict(compiler::v1::RACE_VERDICT_UNPROVEN);
+    compiled.set_race_detail("out[idx] at line 9");
+    compiled.mutable_recording()->mutable_artifact()->set_entry("add");
+    for (const auto content :
+         {compiler::v1::Shadow::LAST_WRITE, compiler::v1::Shadow::FIRST_WRITE}) {
+      compiler::v1::Shadow& shadow = *compiled.mutable_recording()->add_shadows();
+      shadow.set_parameter("out");
+      shadow.set_content(content);
+      shadow.add_places("add.py:9");
+    }
+  }
+
   static absl::Span<const std::byte> Bytes(const std::vector<float>& values) {
     return {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(float)};
   }

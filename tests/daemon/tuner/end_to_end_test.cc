@@ -54,16 +54,30 @@ class EndToEndTest : public ::testing::Test {
       variant.variant.mutable_artifact()->set_entry(entries[i]);
       variant.variant.mutable_artifact()->set_scratch_bytes(64);
     }
+    if (!recording_.empty()) {
+      kernel_->LeaveUnproven(0);
+      compile::CompiledVariant& unproven = kernel_->space.variants[0];
+      unproven.recording_path = unproven.artifact_path;
+      unproven.variant.mutable_recording()->mutable_artifact()->set_entry(recording_);
+    }
     kernel_->spec.options.set_flush_l2(flush_l2_);
     if (worker_ == nullptr) worker_ = Worker("cpu");
     return Run();
   }
 
+  // The add, not proved free of races, with this race-recording form, beside a proved one.
+  absl::StatusOr<v1::Result> TuneRecorded(const std::string& recording, int64_t n = 3000) {
+    recording_ = recording;
+    return TuneOnHost({"add", "add_slowly"}, n);
+  }
+
   // The add in variants that do what a script says.
-  absl::StatusOr<v1::Result> TuneByScript(const std::string& script, int variants) {
+  absl::StatusOr<v1::Result> TuneByScript(const std::string& script, int variants,
+                                          int64_t n = 100) {
     const std::string path = absl::StrCat(::testing::TempDir(), "/script-", getpid());
     std::ofstream(path) << script;
-    kernel_ = std::make_unique<AddKernel>(100, variants);
+    kernel_ = std::make_unique<AddKernel>(n, variants);
+    if (!recording_.empty()) kernel_->LeaveUnproven(0);
     worker_ = Worker("fake:" + path);
     return Run();
   }
@@ -86,6 +100,7 @@ class EndToEndTest : public ::testing::Test {
 
   Measuring measuring_;
   bool flush_l2_ = true;
+  std::string recording_;  // entry of variant 0's race-recording form; empty: it is proved
   std::unique_ptr<AddKernel> kernel_;
   std::unique_ptr<worker::Supervisor> worker_;
   std::vector<v1::VariantResult> failed_;
@@ -150,6 +165,52 @@ TEST_F(EndToEndTest, EndlessLoop) {
   EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_TIMED_OUT);
   EXPECT_THAT(result.variants(1).reason(), ::testing::MatchesRegex("ran longer than .* s, twice"));
   EXPECT_EQ(result.variants(2).status(), v1::VARIANT_STATUS_TIMED);
+}
+
+TEST_F(EndToEndTest, ARecordingWithoutAConflictIsAPass) {
+  // 1 element; several pieces of what is looked at at once.
+  for (const int64_t n : {int64_t{1}, int64_t{3000}, int64_t{3} << 20}) {
+    ASSERT_OK_AND_ASSIGN(const v1::Result result, TuneRecorded("record", n));
+    EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_TIMED) << n;
+    EXPECT_TRUE(result.variants(0).race_recorded());
+    EXPECT_FALSE(result.variants(1).race_recorded());
+  }
+}
+
+TEST_F(EndToEndTest, ARecordedRaceHasAWitness) {
+  ASSERT_OK_AND_ASSIGN(const v1::Result result, TuneRecorded("record_race"));
+  EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_RACE);
+  EXPECT_EQ(result.variants(0).reason(),
+            "block (0, 0, 0) writes out[0] (add.py:9) and block (2, 0, 0) writes it (add.py:9), "
+            "found by its race-recording form on these arguments");
+  EXPECT_EQ(result.winner(), 1);
+}
+
+TEST_F(EndToEndTest, ARecordingThatFails) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"crash", "it ended the worker process twice, last by signal 11"},
+      {"endless", "it ran longer than 1.0 s, twice"},
+      {"record_and_write_before", "it wrote outside out: the byte 1 before"},
+      {"no_such_entry", "no_such_entry"},
+  };
+  for (const auto& [entry, text] : cases) {
+    ASSERT_OK_AND_ASSIGN(const v1::Result result, TuneRecorded(entry));
+    EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED) << entry;
+    EXPECT_THAT(result.variants(0).reason(), HasSubstr(text));
+    EXPECT_EQ(result.winner(), 1);
+  }
+}
+
+TEST_F(EndToEndTest, ShadowsOverTheMemoryThereIs) {
+  recording_ = "add";
+  // The tensors and their canaries fit, 2 * 4 bytes an element more do not.
+  const absl::StatusOr<v1::Result> result = TuneByScript("memory_bytes 38000", 2, 1000);
+  ASSERT_OK(result);
+  EXPECT_EQ(result->variants(0).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  EXPECT_THAT(result->variants(0).reason(),
+              HasSubstr("it needs 8192 bytes for shadows beside the tensors: "));
+  EXPECT_THAT(result->variants(0).reason(), HasSubstr("38000"));
+  EXPECT_EQ(result->winner(), 1);
 }
 
 TEST_F(EndToEndTest, AllVariantsFail) {

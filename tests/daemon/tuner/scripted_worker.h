@@ -25,6 +25,8 @@ class ScriptedWorker : public worker::Worker {
   std::function<absl::Status(int variant)> on_load = [](int) { return absl::OkStatus(); };
   std::function<absl::StatusOr<worker::CheckOutcome>(int variant, int call)> on_check =
       [](int, int) { return Passed(); };
+  std::function<absl::StatusOr<worker::CheckOutcome>(int variant, int call)> on_record =
+      [](int, int) { return Passed(); };
   std::function<absl::Status(int call)> on_warm_up = [](int) { return absl::OkStatus(); };
   // A sample of a variant in a round.
   std::function<int64_t(int variant, int round)> sample = [](int variant, int) {
@@ -35,10 +37,10 @@ class ScriptedWorker : public worker::Worker {
   std::function<std::string(const std::vector<int>& order, int round)> out_of_bounds =
       [](const std::vector<int>&, int) { return ""; };
 
-  // "begin", "load 1", "check 1", "warm 0,1", "round 0,1".
+  // "begin", "load 1", "check 1", "record 1", "warm 0,1", "round 0,1".
   std::vector<std::string> calls;
   std::vector<uint64_t> seeds;
-  std::vector<absl::Duration> limits;  // at each check and round
+  std::vector<absl::Duration> limits;  // at each check, recording and round
   worker::LoadOutcome usage;           // what each Load says
   int expected = 0;                    // variants of the last Expect
 
@@ -85,6 +87,13 @@ class ScriptedWorker : public worker::Worker {
     if (!Has({variant})) return absl::NotFoundError("not loaded");
     return on_check(variant, ++checks_);
   }
+  absl::StatusOr<worker::CheckOutcome> Record(int variant, uint64_t seed) override {
+    calls.push_back(absl::StrCat("record ", variant));
+    seeds.push_back(seed);
+    limits.push_back(launch_limit_);
+    if (!Has({variant})) return absl::NotFoundError("not loaded");
+    return on_record(variant, ++records_);
+  }
   absl::StatusOr<int64_t> WarmUp(const std::vector<int>& variants, absl::Duration) override {
     calls.push_back("warm " + absl::StrJoin(variants, ","));
     if (!Has(variants)) return absl::NotFoundError("not loaded");
@@ -126,7 +135,7 @@ class ScriptedWorker : public worker::Worker {
 
   bool alive_ = false;
   std::set<int> loaded_;
-  int begins_ = 0, checks_ = 0, warm_ups_ = 0, rounds_ = 0;
+  int begins_ = 0, checks_ = 0, records_ = 0, warm_ups_ = 0, rounds_ = 0;
 };
 
 }  // namespace phobos::tuner

@@ -30,25 +30,33 @@ def variants(folder):
         return json.load(file)
 
 
+def forms(variant):
+    """The variant's artifact, and that of its race-recording form: each where there is one."""
+    return variant.get("artifact"), variant.get("recording", {}).get("artifact")
+
+
+def add_twin(folder, artifact, twins, twin):
+    path = os.path.join(folder, artifact["file"])
+    with open(path, "rb") as file:
+        text = file.read()
+    comment = "// host-twin: %s %s %s %s\n" % (os.path.join(twins, twin["file"]), twin["entry"],
+                                                twin.get("scratch_bytes", 0), artifact.get("threads", 0))
+    text = text.rstrip(b"\0") + comment.encode()
+    artifact["digest"] = hashlib.sha256(text).hexdigest()
+    artifact["size_bytes"] = str(len(text))
+    artifact["file"] = artifact["digest"] + ".ptx"
+    os.unlink(path)
+    with open(os.path.join(folder, artifact["file"]), "wb") as file:
+        file.write(text)
+
+
 def add_twins(folder, twins):
     manifest = variants(folder)
-    hosts = {v.get("index", 0): v.get("artifact") for v in variants(twins)["variants"]}
+    hosts = {v.get("index", 0): forms(v) for v in variants(twins)["variants"]}
     for variant in manifest["variants"]:
-        artifact, twin = variant.get("artifact"), hosts.get(variant.get("index", 0))
-        if artifact is None or twin is None:
-            continue
-        path = os.path.join(folder, artifact["file"])
-        with open(path, "rb") as file:
-            text = file.read()
-        comment = "// host-twin: %s %s %s %s\n" % (os.path.join(twins, twin["file"]), twin["entry"],
-                                                    twin.get("scratch_bytes", 0), artifact.get("threads", 0))
-        text = text.rstrip(b"\0") + comment.encode()
-        artifact["digest"] = hashlib.sha256(text).hexdigest()
-        artifact["size_bytes"] = str(len(text))
-        artifact["file"] = artifact["digest"] + ".ptx"
-        os.unlink(path)
-        with open(os.path.join(folder, artifact["file"]), "wb") as file:
-            file.write(text)
+        for artifact, twin in zip(forms(variant), hosts.get(variant.get("index", 0), ())):
+            if artifact is not None and twin is not None:
+                add_twin(folder, artifact, twins, twin)
     with open(os.path.join(folder, "manifest.json"), "w") as file:
         json.dump(manifest, file)
 
@@ -64,7 +72,6 @@ def main():
         return done.returncode
     twins = tempfile.mkdtemp(dir=os.environ["PHOBOS_FAKE_TWINS"])
     host = with_value("--out", twins, with_value("--chip", HOST, arguments))
-    host = [a for a in host if a != "--check-races"]
     subprocess.run([compiler] + host, input=source, stdout=subprocess.DEVNULL, check=True)
     add_twins(value_of("--out", arguments), twins)
     return 0

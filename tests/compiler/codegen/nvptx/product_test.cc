@@ -120,6 +120,7 @@ TEST(ProductTest, OfEveryTypeByEveryWay) {
       {"u8", "i32", "dot", "", 16, 16, 32, 32, 1},
       {"f32", "f32", "dot", "", 32, 64, 16, 64, 3},
       {"f32", "f32", "dot_t", "", 16, 32, 8, 32, 1},
+      {"f32", "f32", "dot", "", 64, 64, 16, 32, 2},
       {"f64", "f64", "dot", "", 16, 16, 8, 32, 2},
       {"f32", "f32", "dot", "", 7, 5, 3, 32, 2},
       {"f16", "f32", "dot", "", 20, 12, 10, 64, 2},
@@ -235,6 +236,33 @@ def k(a: ph.tensor[ph.f16][4, M, 16], b: ph.tensor[ph.f16][4, 16, N],
     c[0:+4, 0:+8, 0:+16] = ph.dot(a[0:+4, 0:+8, :], b[0:+4, :, 0:+16])
 )",
              64, {{{"M", 8}, {"N", 16}}, {{"M", 5}, {"N", 9}}}, {1, 1, 1});
+  // The two long sides of the result are no row and column of one product.
+  ExpectSame(R"(
+def k(a: ph.tensor[ph.f32][8, M, 16], b: ph.tensor[ph.f32][8, 16, N],
+      c: ph.tensor[ph.f32][8, M, N]):
+    c[0:+8, 0:+1, 0:+32] = ph.dot(a[0:+8, 0:+1, :], b[0:+8, :, 0:+32])
+    c[0:+8, 1:+8, 0:+1] = ph.dot(a[0:+8, 1:+8, :], b[0:+8, :, 0:+1])
+)",
+             32, {{{"M", 9}, {"N", 32}}, {{"M", 5}, {"N", 9}}}, {1, 1, 1});
+}
+
+// What is multiplied in f32 by the threads themselves and by matrix instructions lies in shared
+// memory as the latter want it.
+TEST(ProductTest, OneOperandTwoWays) {
+  ExpectSame(R"(
+def k(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f32][M, N],
+      d: ph.tensor[ph.f32][M, N]):
+    exact: ph.tile[ph.f32][16, 32] = 0.0
+    rounded: ph.tile[ph.f32][16, 32] = 0.0
+    for k in ph.range(0, K, 16, stages=2):
+        x: ph.let = a[0:+16, k:+16]
+        y: ph.let = b[k:+16, 0:+32]
+        exact += ph.dot(x, y)
+        rounded += ph.dot(x, y, precision="tf32")
+    c[0:+16, 0:+32] = exact
+    d[0:+16, 0:+32] = rounded
+)",
+             32, {{{"M", 16}, {"N", 32}, {"K", 48}}, {{"M", 15}, {"N", 20}, {"K", 20}}}, {1, 1, 1});
 }
 
 TEST(ProductTest, UsesWhatTheChipHas) {

@@ -66,6 +66,39 @@ TEST(PtxTest, EveryTypeGetsSixteenBytesAThread) {
   EXPECT_EQ(Count(mixed, "st.global.v4.f32"), 1) << mixed;
 }
 
+// What is read once, by a kernel that writes little.
+TEST(PtxTest, SomeLoadsStream) {
+  const auto streams = [](const std::string& body, const std::string& out = "M") {
+    const std::string ptx = PtxOf(
+        "@ph.aligned(N=4)\ndef k(x: ph.tensor[ph.f32][M, N], w: ph.tensor[ph.f32][N], out: "
+        "ph.tensor[ph.f32][" +
+        out + "]):\n    i: ph.let = ph.ctx.block.x\n" + body);
+    EXPECT_GT(Count(ptx, "ld.global"), 0) << ptx;
+    return Count(ptx, "ld.global.cs.nc.v4.b32");
+  };
+  EXPECT_EQ(streams("    out[i] = ph.sum(x[i, 0:+2048])\n"), 2);
+  EXPECT_EQ(streams("    s: ph.f32 = 0.0\n"
+                    "    for j in ph.range(0, N, 2048):\n        s += ph.sum(x[i, j:+2048])\n"
+                    "    out[i] = s\n"),
+            2);
+  EXPECT_EQ(streams("    for j in ph.range(i, M, ph.ctx.grid.x):\n"
+                    "        out[j] = ph.sum(x[j, 0:+2048])\n"),
+            2);
+  EXPECT_EQ(streams("    out[i] = ph.sum(x[i, 0:+2048] * w[0:+2048])\n"), 2)
+      << "w is every block's";
+  EXPECT_EQ(streams("    out[i, 0:+2048] = x[i, 0:+2048] + w[0:+2048]\n", "M, N"), 0) << "writes";
+  EXPECT_EQ(streams("    out[i] = ph.sum(ph.exp(x[i, 0:+2048] - ph.max(x[i, 0:+2048])))\n"), 0)
+      << "twice";
+  EXPECT_EQ(streams("    for j in ph.range(M):\n        out[j] = ph.sum(x[i, 0:+2048])\n"), 0)
+      << "in every turn";
+  EXPECT_EQ(streams("    out[i] = ph.sum(x[ph.ctx.block.y, 0:+2048])\n"), 0) << "by every i";
+  const std::string doubles = PtxOf(
+      "@ph.aligned(N=2)\ndef k(x: ph.tensor[ph.f64][M, N], out: ph.tensor[ph.f64][M]):\n"
+      "    out[ph.ctx.block.x] = ph.sum(x[ph.ctx.block.x, 0:+1024])\n",
+      *ResolveChip("sm_75"));
+  EXPECT_EQ(Count(doubles, "ld.global.cs.nc.v4.b32"), 2) << doubles;
+}
+
 // What the chip has an instruction for, and what goes by compare and swap.
 TEST(PtxTest, AtomicsAreTheChips) {
   const auto ptx_of = [](const std::string& dtype, const std::string& atomic) {
