@@ -21,6 +21,7 @@ namespace {
 constexpr int64_t kMostSumBytes = 512;
 // Steps along k in straight code. More make faster code of small tiles, and much more of it.
 constexpr int64_t kMostDepth = 8;
+constexpr int64_t kMostProducts = 512;  // in straight code
 constexpr int64_t kGranuleBytes = 16;
 
 // One product, while it is emitted.
@@ -152,7 +153,8 @@ void ProductEmitter::AddProducts(const std::vector<Place>& places, int64_t first
   int64_t granule = std::min<int64_t>(kGranuleBytes / ir::ByteSize(a_type_.dtype), 4);
   while (length % granule != 0) granule /= 2;
   int64_t depth = granule;
-  while (length % (2 * depth) == 0 && 2 * depth <= kMostDepth) depth *= 2;
+  const int64_t most = std::min(kMostDepth, kMostProducts / static_cast<int64_t>(sums->size()));
+  while (length % (2 * depth) == 0 && 2 * depth <= most) depth *= 2;
   const auto add = [&](llvm::Value* k) {
     for (int64_t i = 0; i < depth; i += granule) {
       AddGranule(operands, b_.CreateAdd(k, env_.Int32(i), "", true, true),
