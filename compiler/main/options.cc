@@ -22,7 +22,8 @@ usage: phobos-compile FILE.py [options]       FILE may be - for standard input
 what to do
   --describe             show the kernel: parameters, extents, key, search space, conditions
   --print-ir[=STAGE]     show the tile IR of the chosen variants, as the source says it, or as it is
-                         after a stage: lower (what the source says), stage (what is compiled)
+                         after a stage: lower (what the source says), stage (what is compiled),
+                         record (the race-recording form)
   (neither)              compile the chosen variants
 
 which kernel, which variants

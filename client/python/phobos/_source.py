@@ -33,9 +33,27 @@ def text_of(function):
     return text
 
 
+def _names_of_its_own(function):
+    """Names that a decorated function gives a meaning: parameters, autotuned constants, extents."""
+    import ast
+
+    arguments = function.args
+    parameters = arguments.posonlyargs + arguments.args + arguments.kwonlyargs
+    own = {parameter.arg for parameter in parameters}
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and getattr(decorator.func, "attr", "") == "autotune":
+            own |= {keyword.arg for keyword in decorator.keywords}
+    for parameter in parameters:
+        if isinstance(parameter.annotation, ast.Subscript):  # ph.tensor[ph.f32][M, N]
+            sides = parameter.annotation.slice
+            own |= {node.id for node in ast.walk(sides) if isinstance(node, ast.Name)}
+    return own
+
+
 def _of_earlier_cells(text, names):
     """What a cell uses and cells before it have bound, as text: the language under its name, and
-    constants. It goes to the end of the cell's own text, whose lines keep their numbers.
+    constants, but for names that have a meaning of their own in a kernel. It goes to the end of the
+    cell's own text, whose lines keep their numbers.
     """
     import ast
     import sys
@@ -49,6 +67,10 @@ def _of_earlier_cells(text, names):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
     used = {node.id for node in nodes if isinstance(node, ast.Name)} - bound
+    own = set()
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            own |= _names_of_its_own(node)
     lines = ""
     for name in sorted(used & names.keys()):
         value = names[name]
@@ -56,7 +78,7 @@ def _of_earlier_cells(text, names):
             lines += f"import phobos.lang as {name}\n"
         elif value is sys.modules["phobos"]:
             lines += "import phobos.lang\n"
-        elif type(value) in (bool, int, float, str):
+        elif type(value) in (bool, int, float, str) and name not in own:
             lines += f"{name} = {value!r}\n"
     return "\n" + lines if lines else ""
 

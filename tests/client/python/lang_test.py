@@ -221,23 +221,38 @@ class SourceTest(unittest.TestCase):
         exec(compile(text, "<cell 1>", "exec"), names)
         self.assertEqual(names["f"]._source, text)
 
-    def test_what_earlier_cells_bind_is_part_of_a_cells_source(self):
+    @staticmethod
+    def source_of_last(*cells):
+        """Of f, as it is bound when these cells have run."""
         import linecache
 
         names = {}
-        cells = (
-            "from __future__ import annotations\nimport phobos.lang as ph\nimport os\n"
-            "WIDE, C, D, UNUSED, PARTS = 2.5, 4, 'a', 5, [1]\n",
-            "C = 8\n@ph.kernel\ndef f(x: ph.tensor[ph.f32][N]):\n    x[C] = WIDE if D == 'a' else PARTS\n",
-        )
         for i, text in enumerate(cells):
             name = f"<cell of several {i}>"
             linecache.cache[name] = (len(text), None, text.splitlines(True), name)
             flags = __import__("__future__").annotations.compiler_flag
             exec(compile(text, name, "exec", flags), names)
+        return names["f"]._source
+
+    def test_what_earlier_cells_bind_is_part_of_a_cells_source(self):
+        first = (
+            "from __future__ import annotations\nimport phobos.lang as ph\nimport os\n"
+            "WIDE, C, D, UNUSED, PARTS = 2.5, 4, 'a', 5, [1]\n"
+        )
+        cell = "C = 8\n@ph.kernel\ndef f(x: ph.tensor[ph.f32][N]):\n    x[C] = WIDE if D == 'a' else PARTS\n"
         self.assertEqual(
-            names["f"]._source,
-            cells[1] + "\nD = 'a'\nWIDE = 2.5\nimport phobos.lang as ph\n",
+            self.source_of_last(first, cell), cell + "\nD = 'a'\nWIDE = 2.5\nimport phobos.lang as ph\n"
+        )
+
+    def test_a_kernels_own_names_are_not_those_of_earlier_cells(self):
+        first = "import phobos.lang as ph\nn, B, N, M, C = 1000, 64, 1 << 20, 8, 4\n"
+        cell = (
+            "@ph.kernel(key=('N',))\n@ph.autotune(B=[16, 32])\n"
+            "def f(x: ph.tensor[ph.f32][M, N], n: ph.i32):\n"
+            "    for i in ph.range(0, N, B):\n        x[M - 1, i:+B] = n + C\n"
+        )
+        self.assertEqual(
+            self.source_of_last(first, cell), cell + "\nC = 4\nimport phobos.lang as ph\n"
         )
 
     def test_a_file_over_the_limit_is_refused_when_used(self):
