@@ -25,6 +25,11 @@ def kernel(key=(), reference=None, rtol=None, atol=None, flush_l2=True):
     flush_l2: time with inputs in memory (True) or in cache (False).
     """
     if callable(key):  # @ph.kernel, without parentheses
+        if (reference, rtol, atol, flush_l2) != (None, None, None, True):
+            raise KernelSourceError(
+                "@ph.kernel takes a function or options, not both: @ph.kernel(reference=...)",
+                reason="decorator",
+            )
         check_annotations_deferred(sys._getframe(1))
         return _kernel_of(key, (), None, None, None, True)
     if isinstance(key, str):

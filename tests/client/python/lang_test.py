@@ -129,6 +129,8 @@ class DecoratorsTest(unittest.TestCase):
             ph.kernel()(3)
         with self.refused("above a function"):
             ph.kernel(print)
+        with self.refused("not both"):
+            ph.kernel(bare.__wrapped__, rtol=1e-3)
 
     def test_the_other_decorators_stand_below(self):
         with self.refused("stands above @ph.kernel"):
