@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,16 +87,26 @@ Status CheckFeatures(const std::string& path, const std::vector<std::string>& ne
 // What an artifact calls, see Printing at Artifact in the manifest.
 using PrintFunction = void (*)(const char* format, int64_t size, const void* const* values);
 
-void WriteToStandardError(const char* format, int64_t size, const void* const* values) {
-  const std::string text = PrintedText(std::string_view(format, static_cast<size_t>(size)), values);
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t written = write(STDERR_FILENO, text.data() + done, text.size() - done);
+void WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
     if (written > 0) {
-      done += static_cast<size_t>(written);
+      text.remove_prefix(static_cast<size_t>(written));
+    } else if (errno == EAGAIN) {
+      pollfd room = {fd, POLLOUT, 0};
+      if (poll(&room, 1, /*timeout=*/-1) < 0 && errno != EINTR) return;
     } else if (errno != EINTR) {
       return;  // nobody reads it
     }
   }
+}
+
+void WriteToStandardError(const char* format, int64_t size, const void* const* values) {
+  const std::string text = PrintedText(std::string_view(format, static_cast<size_t>(size)), values);
+  // A pipe takes a long text in parts. This lock is one that a forked child does not inherit held.
+  flockfile(stderr);
+  WriteAll(STDERR_FILENO, text);
+  funlockfile(stderr);
 }
 
 }  // namespace

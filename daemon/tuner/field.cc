@@ -288,8 +288,9 @@ absl::Status Field::AbsorbRecording(const absl::Status& error, int variant) {
     ForgetJob();
     const worker::Death death = worker_.LastDeath();
     if (death.killed) return CountStray(death);
-    if (++entry.recording_deaths < kMostDeaths) return absl::OkStatus();
-    why = death.timed_out ? absl::StrCat("it ", death.how, ", twice")
+    // Another try of what is too slow costs as much again.
+    if (++entry.recording_deaths < kMostDeaths && !death.timed_out) return absl::OkStatus();
+    why = death.timed_out ? absl::StrCat("it ", death.how)
                           : absl::StrCat("it ended the worker process twice, last by ", death.how);
   } else if (!absl::IsResourceExhausted(error) && !absl::IsFailedPrecondition(error)) {
     return error;

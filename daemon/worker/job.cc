@@ -98,6 +98,8 @@ absl::Status Job::ReserveMemory(int64_t bytes) {
     no_shadows_ = std::string(all.status().message());
   }
   ASSIGN_OR_RETURN(base_, device_.Reserve(bytes, setup_.flush()));
+  // Tensors without elements have shadows without bytes.
+  if (shadows == 0) shadows_.emplace(setup_, device_, base_);
   return absl::OkStatus();
 }
 

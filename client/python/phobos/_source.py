@@ -56,6 +56,7 @@ def _of_earlier_cells(text, names):
     cell's own text, whose lines keep their numbers.
     """
     import ast
+    import math
     import sys
 
     try:
@@ -76,8 +77,10 @@ def _of_earlier_cells(text, names):
         value = names[name]
         if value is sys.modules["phobos.lang"]:
             lines += f"import phobos.lang as {name}\n"
-        elif value is sys.modules["phobos"]:
+        elif value is sys.modules["phobos"] and name == "phobos":
             lines += "import phobos.lang\n"
+        elif type(value) is float and not math.isfinite(value):
+            continue  # has no literal
         elif type(value) in (bool, int, float, str) and name not in own:
             lines += f"{name} = {value!r}\n"
     return "\n" + lines if lines else ""

@@ -132,6 +132,7 @@ absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMa
     return absl::InternalError("llvm::TargetMachine::addPassesToEmitFile: no such kind of file");
   }
   emitter.run(module);
+  module.getContext().setOptPassGate(llvm::getGlobalPassGate());  // `gate` ends before the context
   if (!errors.empty()) return absl::InternalError(absl::StrCat("LLVM: ", errors));
   return std::string(code.data(), code.size());
 }

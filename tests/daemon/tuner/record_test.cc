@@ -102,11 +102,11 @@ TEST_F(RecordTest, ARecordingThatDoesNotEndIsNoPass) {
     return worker_.Die(variant, /*timed_out=*/true);
   };
   ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
-  EXPECT_THAT(Recordings(), ElementsAre("record 1", "record 1"));
+  EXPECT_THAT(Recordings(), ElementsAre("record 1"));
   EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
   EXPECT_EQ(result.variants(1).reason(),
             "could not be proved free of races, and its race-recording form gave no answer: it ran "
-            "longer than 1.0 s, twice");
+            "longer than 1.0 s");
   EXPECT_EQ(result.variants(2).status(), v1::VARIANT_STATUS_TIMED);
 }
 

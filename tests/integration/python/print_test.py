@@ -2,8 +2,10 @@
 """ph.print in a program: a launch prints to the program's standard error, a tune prints nothing."""
 
 import os
+import re
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../requirements"))
@@ -33,6 +35,25 @@ doubled[grid](x, out)
 assert (out == 2 * x).all()
 """
 
+# Blocks print more than a pipe takes at once, to one that is slow and does not wait.
+LONG_LINES = """
+from __future__ import annotations
+import os
+import numpy as np
+import phobos.lang as ph
+
+@ph.kernel(key=("N",))
+@ph.autotune(B=[1])
+def loud(out: ph.tensor[ph.i32][N]):
+    i: ph.let = ph.ctx.block.x
+    ph.print(ph.full(ph.i32, ph.cast(i, ph.i32), 1000), "end")
+    out[i] = 1
+
+out = np.zeros(100, np.int32)
+os.set_blocking(2, False)
+loud[(100,)](out)
+"""
+
 
 class PrintTest(unittest.TestCase):
     def test_a_launch_prints_and_a_tune_does_not(self):
@@ -58,6 +79,25 @@ class PrintTest(unittest.TestCase):
             ],
         )
         self.assertFalse([line for line in lines[: lines.index("tuned")] if "block" in line])
+
+    def test_long_lines_come_out_in_one_piece_each(self):
+        tuner = Tuner("--rounds=3", "--warm-up=5ms")
+        self.addCleanup(tuner.close)
+        path = os.path.join(tuner.folder, "long_lines.py")
+        with open(path, "w") as file:
+            file.write(LONG_LINES)
+        with subprocess.Popen([sys.executable, path],
+                              env={**tuner.environment, "PHOBOS_THREADS": "4"},
+                              stderr=subprocess.PIPE) as program:
+            text = b""
+            while piece := os.read(program.stderr.fileno(), 3000):
+                text += piece
+                time.sleep(0.001)
+        self.assertEqual(program.returncode, 0, text[-500:])
+        printed = re.findall(rb"loud block (\d+): \[([\d\s]+)\] end\n", text)
+        self.assertEqual(sorted(int(block) for block, _ in printed), list(range(100)))
+        for block, elements in printed:
+            self.assertEqual(elements.split(), [block] * 1000)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,7 @@ CASES = {
     "unique": (scatter, scattered, scatter_arguments(permutation())),
     "unique_in_one_way": (scatter_in_one_way, scattered, scatter_arguments(permutation())),
     "large": (scatter_in_one_way, scattered, scatter_arguments(permutation(1 << 20))),
+    "empty": (scatter, scattered, scatter_arguments(np.zeros(0, np.int32))),
     "across_blocks": (scatter, scattered, scatter_arguments(clashing(999, 3))),
     "in_a_block": (scatter, scattered, scatter_arguments(clashing(7, 3))),
     "reads_its_own": (follow, followed, [own, np.zeros(LENGTH, np.float32)]),
@@ -133,7 +134,7 @@ class OnCard:
 
 
 def grid(meta):
-    return (-(-meta["N"] // meta["B"]),)
+    return (max(1, -(-meta["N"] // meta["B"])),)
 
 
 def run(name, is_on_card):
