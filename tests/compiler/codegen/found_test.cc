@@ -43,6 +43,18 @@ kernel k(out: f16[N] out, n: u8) threads=256 index_bits=64
   %6: f16 = min %4, %5
   store out[%0], %6
 )"},
+    // On x86-64-v3 LLVM loaded lanes whose mask was known to be false, behind the tensor's end.
+    {"mask_that_is_constant_in_some_lanes", 11, R"(
+kernel k(t: i64[N] in, b: f16[59] in, out: f16[N, 59] out) threads=256 index_bits=32
+  %0: i64 = block_id x
+  %1: i64 = constant 0
+  %2: i64[59] = load t[%1:+59]
+  %3: bool[59] = cast %2
+  %4: f16[59] = cast %3
+  %5: f16[59] = load b[%1:+59]
+  %6: f16[59] = add %4, %5
+  store out[%0, %1:+59], %6
+)"},
 };
 
 Launch LaunchOf(const ir::Function& function, int64_t size) {

@@ -7,6 +7,7 @@
 #include "compiler/codegen/kernel/atomic.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/MDBuilder.h"
 
 namespace phobos::compiler::host {
@@ -23,6 +24,21 @@ llvm::Constant* FirstLanes(llvm::LLVMContext& context, unsigned lanes, unsigned 
   llvm::SmallVector<llvm::Constant*, 64> mask(lanes);
   for (unsigned i = 0; i < lanes; ++i) mask[i] = llvm::ConstantInt::getBool(context, i < valid);
   return llvm::ConstantVector::get(mask);
+}
+
+// The same, but not known to be constant. Of a mask that is one in some lanes and not in others,
+// and wider than the chip's vectors, LLVM 19 takes the part that is constant for undefined, and
+// accesses all of its lanes.
+llvm::Value* FirstLanesUnseen(llvm::IRBuilder<>& b, unsigned lanes, unsigned valid) {
+  llvm::Type* i32 = b.getInt32Ty();
+  auto* same = llvm::InlineAsm::get(llvm::FunctionType::get(i32, {i32}, /*isVarArg=*/false), "",
+                                    "=r,0", /*hasSideEffects=*/false);
+  llvm::CallInst* count = b.CreateCall(same, {b.getInt32(valid)});
+  count->setDoesNotAccessMemory();
+  count->setDoesNotThrow();
+  llvm::Value* numbers =
+      b.CreateTrunc(LaneNumbers(b.getContext(), lanes), llvm::FixedVectorType::get(i32, lanes));
+  return b.CreateICmpULT(numbers, b.CreateVectorSplat(lanes, count));
 }
 
 }  // namespace
@@ -210,7 +226,8 @@ Access::Place Access::PlaceOf(const Chunk& chunk, const Positions& gathered,
   if (chunk.has_lanes()) {
     if (scalar_mask != nullptr) add_mask(b.CreateVectorSplat(chunk.lanes, scalar_mask));
     if (chunk.valid_lanes < chunk.lanes) {
-      add_mask(FirstLanes(b.getContext(), chunk.lanes, chunk.valid_lanes));
+      add_mask(vector_mask == nullptr ? FirstLanes(b.getContext(), chunk.lanes, chunk.valid_lanes)
+                                      : FirstLanesUnseen(b, chunk.lanes, chunk.valid_lanes));
     }
   }
   place.mask = chunk.has_lanes() ? vector_mask : scalar_mask;
