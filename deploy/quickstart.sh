@@ -13,7 +13,7 @@ case "$n" in
     sed -n '3,5s/^# //p' deploy/quickstart.sh
     exit 0
     ;;
-  *[!0-9]*) fail "N is a number of elements, not \"$n\"" ;;
+  *[!0-9]* | 0) fail "N is a number of elements, at least 1, not \"$n\"" ;;
 esac
 
 bash deploy/setup.sh
