@@ -120,8 +120,8 @@ class Device {
 
   // Waits for everything queued. What disturbed the device is looked for from the first launch
   // queued to here. Where launches are not over when Launch returns, `runs` is told which one, by
-  // its place among those queued, is the one that runs now. After an error the last it was told is
-  // the guilty one, also when a Launch gave Aborted before, for an earlier one's sake.
+  // its place among those whose Launch was OK, is the one that runs now. After an error the last it
+  // was told is the guilty one, also when a Launch gave Aborted before, for an earlier one's sake.
   virtual absl::StatusOr<Outcome> Finish(absl::FunctionRef<void(size_t launch)> runs) = 0;
 
   // Bytes of device memory as the host reads them, when all that is queued is done. Valid until the

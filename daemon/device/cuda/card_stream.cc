@@ -173,9 +173,10 @@ absl::Status CardStream::Launch(const cuda::CudaKernel& kernel, absl::Span<const
   if (result != cuda::kSuccess) return Lost("cuLaunchKernel", result);
   result = call_.record_event(end, stream_);
   if (result != cuda::kSuccess) return Lost("cuEventRecord", result);
-  ++launches_;
   // Where a card is lost, all events are: this word alone then tells how far it came.
-  return Write(over_, static_cast<uint32_t>(launches_));
+  RETURN_IF_ERROR(Write(over_, static_cast<uint32_t>(launches_ + 1)));
+  ++launches_;  // what gave an error is not one that Finish tells of
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Batch> CardStream::Finish(absl::FunctionRef<void(size_t)> runs) {

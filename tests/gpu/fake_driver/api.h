@@ -41,6 +41,7 @@ enum class Need {
 template <typename Body>
 cuda::Result Call(const char* name, Need need, const std::string& what, Body body) {
   World& world = World::Get();
+  world.CountCall();
   const cuda::Result condition = world.Condition();
   if (condition != cuda::kSuccess) return condition;
   if (const int scripted = world.trace.Enter(name, what); scripted != 0) {

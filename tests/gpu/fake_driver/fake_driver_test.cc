@@ -193,6 +193,20 @@ TEST(FakeDriverTest, AStickyErrorStays) {
   });
 }
 
+TEST(FakeDriverTest, ALaunchThatLosesTheCardLivesSoManyCalls) {
+  InProcess("kernel BLOCK=2 lost 2 716\nkernel BLOCK=2 lives 3", [] {
+    Bench bench;
+    const auto bad = bench.Load(Ptx("add BLOCK=2", 0, ""));
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(bad->Launch(nullptr, 0, {1, 1, 1}, bench.stream), kSuccess);
+    }
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(bench.call()->query_stream(bench.stream), kNotReady);
+    }
+    EXPECT_EQ(bench.call()->query_stream(bench.stream), kMisalignedAddress);
+  });
+}
+
 TEST(FakeDriverTest, ATwinThatFaultsIsAnIllegalAddress) {
   InProcess("", [] {
     Bench bench;

@@ -33,6 +33,7 @@ bool ReadKernel(std::istream& words, KernelRule& rule) {
     return static_cast<bool>(words >> slot >> offset);
   }
   if (verb == "lost") return ReadOccasion(words, true, rule.lost);
+  if (verb == "lives") return static_cast<bool>(words >> rule.lives_calls);
   if (verb == "refuse") return ReadOccasion(words, true, rule.refuse);
   if (verb == "hang") return ReadOccasion(words, false, rule.hang);
   if (verb == "slow") return static_cast<bool>(words >> rule.slow_launch >> rule.slow_ms);
@@ -90,6 +91,7 @@ KernelRule Script::RuleOf(const std::string& image) const {
     if (!rule.times_ns.empty()) all.times_ns = rule.times_ns;
     all.pokes.insert(all.pokes.end(), rule.pokes.begin(), rule.pokes.end());
     if (rule.lost.number >= 0) all.lost = rule.lost;
+    if (rule.lives_calls >= 0) all.lives_calls = rule.lives_calls;
     if (rule.refuse.number >= 0) all.refuse = rule.refuse;
     if (rule.hang.number >= 0) all.hang = rule.hang;
     if (rule.slow_launch >= 0) {

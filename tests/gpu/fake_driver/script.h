@@ -19,6 +19,8 @@
 //     kernel TEXT times 100 90   ns of its launches, the last for the rest (else: what they took)
 //     kernel TEXT poke SLOT N    writes a byte at that slot's address + N after each launch
 //     kernel TEXT lost K RESULT  the K-th launch ends in RESULT, and the process has lost the card
+//     kernel TEXT lives N        that launch runs while the process makes N calls more, and has
+//                                ended before the next (else: as it comes); nothing may hold it up
 //     kernel TEXT refuse K RESULT  the call of the K-th launch gives RESULT
 //     kernel TEXT hang K         the K-th launch never ends
 //     kernel TEXT slow K MS      the K-th launch takes so long
@@ -63,6 +65,7 @@ struct KernelRule {
   std::vector<int64_t> times_ns;
   std::vector<std::pair<int64_t, int64_t>> pokes;  // slot, offset
   Occasion lost;
+  int64_t lives_calls = -1;  // of the one that is lost; -1: it ends when it likes
   Occasion refuse;
   Occasion hang;
   int64_t slow_launch = -1;

@@ -11,6 +11,9 @@
 namespace phobos::fake {
 namespace {
 
+// How long a thread sleeps between its looks at what another does.
+constexpr std::chrono::microseconds kLook(5);
+
 // What a fill and a copy take on the card's clock: 1 TB/s.
 int64_t NsOf(size_t bytes) { return static_cast<int64_t>(bytes / 1000) + 1; }
 
@@ -54,10 +57,18 @@ int64_t World::DurationOf(const KernelRule& rule, int64_t launch, int64_t really
   return std::max<int64_t>(ns, 0);
 }
 
+void World::CountCall() {
+  if (calls_to_live_.load() < 0 || calls_to_live_.fetch_sub(1) != 0) return;
+  while (lost.load() == 0) std::this_thread::sleep_for(kLook);
+}
+
 int World::Refuses(const cuda::FunctionRecord& function) {
   const std::lock_guard<std::mutex> lock(mutex);
-  const Occasion& refuse = function.image->rule().refuse;
-  return refuse.IsDue(++calls_[function.key]) ? refuse.result : 0;
+  const KernelRule& rule = function.image->rule();
+  const int64_t call = ++calls_[function.key];
+  if (rule.refuse.IsDue(call)) return rule.refuse.result;
+  if (rule.lost.number == call) calls_to_live_.store(rule.lives_calls);
+  return 0;
 }
 
 void World::Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> slots,
@@ -71,6 +82,7 @@ void World::Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> s
     return;
   }
   if (rule.lost.IsDue(launch)) {
+    while (calls_to_live_.load() >= 0) std::this_thread::sleep_for(kLook);
     Lose(rule.lost.result);
     return;
   }

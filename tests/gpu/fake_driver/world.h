@@ -70,7 +70,9 @@ class World {
 
   // Queues work on a stream; null: on the stream 0.
   Stream& StreamOf(cuda::Stream stream);
-  // The result that the script wants the call of a launch to have, or 0.
+  // At the begin of each call: returns when the launch that has no more calls to live has ended.
+  void CountCall();
+  // The call of a launch begins. Gives the result that the script wants it to have, or 0.
   int Refuses(const cuda::FunctionRecord& function);
   // Runs a launch, on the stream's thread.
   void Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> slots,
@@ -99,6 +101,8 @@ class World {
   int64_t DurationOf(const KernelRule& rule, int64_t launch, int64_t really_ns);
 
   const pid_t process_;
+  // What a launch that will lose the card has to live; -1: no such launch, or it may end.
+  std::atomic<int64_t> calls_to_live_ = -1;
   Stream default_stream_;
   std::mutex launch_mutex_;
   std::map<std::string, int64_t> calls_;     // of launches, by image
