@@ -23,6 +23,7 @@ constexpr Pass kPassesForThreads[] = {{"stage", StageInRegisters}};
 
 // What comes of it is a function to be compiled as any other.
 constexpr Pass kRecordingPass[] = {
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): what a pass is given is its own.
     {kRecorded, [](ir::Function function) { return Record(function).function; }}};
 
 }  // namespace

@@ -42,11 +42,6 @@ std::vector<ParameterName> ParameterNames(std::string_view list, bool* variadic)
   return names;
 }
 
-bool IsElementwise(Kind kind) {
-  return kind == Kind::kFloat || kind == Kind::kNumber || kind == Kind::kRounding ||
-         kind == Kind::kTest || kind == Kind::kMulHigh || kind == Kind::kPow;
-}
-
 bool AllLiteral(const std::vector<Operand>& operands) {
   return std::all_of(operands.begin(), operands.end(),
                      [](const Operand& operand) { return operand.value.is_literal(); });
@@ -112,22 +107,9 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
                      : "use it without parentheses");
   }
   ASSIGN_OR_RETURN(Arguments arguments, BindArguments(*builtin, call, span));
-  std::vector<Operand> operands;
-  const bool takes_numbers = IsElementwise(builtin->kind) || builtin->kind == Kind::kClip ||
-                             builtin->kind == Kind::kCeilDivide || builtin->kind == Kind::kRandom;
-  if (takes_numbers) {
-    for (const ast::Expr* argument : arguments) {
-      ASSIGN_OR_RETURN(Operand operand, EvalNumber(*argument));
-      operands.push_back(std::move(operand));
-    }
-  }
   switch (builtin->kind) {
     case Kind::kWhere:
       return EvalWhere(arguments, span);
-    case Kind::kClip:
-      return EvalClip(std::move(operands), span);
-    case Kind::kCeilDivide:
-      return EvalCeilDivide(operands[0], operands[1], span);
     case Kind::kCast:
     case Kind::kBitcast:
       return EvalCast(arguments, builtin->kind == Kind::kBitcast, span);
@@ -151,8 +133,6 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
       return EvalDot(*builtin, arguments, span);
     case Kind::kPair:
       return EvalPair(*builtin, arguments, span);
-    case Kind::kRandom:
-      return EvalRandom(operands, span);
     case Kind::kExtent:
       return EvalExtent(arguments);
     case Kind::kLoad:
@@ -168,7 +148,26 @@ absl::StatusOr<Value> Checker::CallBuiltin(const ast::LanguageName& name, const 
     case Kind::kPrint:
       return EvalPrint(arguments, span);
     default:
-      return EvalElementwise(*builtin, std::move(operands), span);
+      return CallOnNumbers(*builtin, arguments, span);
+  }
+}
+
+absl::StatusOr<Value> Checker::CallOnNumbers(const Builtin& builtin, const Arguments& arguments,
+                                             Span span) {
+  std::vector<Operand> operands;
+  for (const ast::Expr* argument : arguments) {
+    ASSIGN_OR_RETURN(Operand operand, EvalNumber(*argument));
+    operands.push_back(std::move(operand));
+  }
+  switch (builtin.kind) {
+    case Kind::kClip:
+      return EvalClip(std::move(operands), span);
+    case Kind::kCeilDivide:
+      return EvalCeilDivide(operands[0], operands[1], span);
+    case Kind::kRandom:
+      return EvalRandom(operands, span);
+    default:
+      return EvalElementwise(builtin, std::move(operands), span);
   }
 }
 

@@ -164,6 +164,8 @@ class Checker {
   absl::StatusOr<Value> CallBuiltin(const ast::LanguageName& name, const ast::Call& call,
                                     Span span);
   absl::StatusOr<Arguments> BindArguments(const Builtin& builtin, const ast::Call& call, Span span);
+  absl::StatusOr<Value> CallOnNumbers(const Builtin& builtin, const Arguments& arguments,
+                                      Span span);
   absl::StatusOr<Value> EvalElementwise(const Builtin& builtin, std::vector<Operand> operands,
                                         Span span);
   absl::StatusOr<ir::DType> ElementwiseType(const Builtin& builtin,

@@ -31,7 +31,7 @@ class Statement {
   void PreparePrefix();
 
   void EmitSides(size_t side, Chunk chunk);
-  void EmitInnermost(Chunk chunk);
+  void EmitInnermost(const Chunk& chunk);
   void EmitWhole(const Chunk& chunk, llvm::Value* end, unsigned unroll);
   void EmitStreamed(const Chunk& chunk, llvm::Value* past, llvm::Value* end, llvm::Value* stream);
   void EmitInnermostClipped(Chunk chunk);
@@ -144,7 +144,7 @@ void Statement::EmitSides(size_t side, Chunk chunk) {
   });
 }
 
-void Statement::EmitInnermost(Chunk chunk) {
+void Statement::EmitInnermost(const Chunk& chunk) {
   const int64_t turn = int64_t{lanes_} * unroll_;
   const int64_t whole = length_ / turn * turn;
   if (whole > 0) EmitWhole(chunk, env_.Int(whole), unroll_);
