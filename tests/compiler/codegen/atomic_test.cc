@@ -11,7 +11,7 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/printer.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 
 namespace phobos::compiler::testing {
 namespace {

@@ -17,8 +17,8 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/printer.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/ulp.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
+#include "tests/compiler/codegen/compiled/ulp.h"
 
 namespace phobos::compiler::testing {
 namespace {

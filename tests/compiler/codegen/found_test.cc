@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "compiler/ir/text/parser.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 
 namespace phobos::compiler::testing {
 namespace {

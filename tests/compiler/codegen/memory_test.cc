@@ -11,8 +11,8 @@
 #include "compiler/ir/builder.h"
 #include "compiler/ir/verifier.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/emulated.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
+#include "tests/compiler/codegen/compiled/emulated.h"
 
 namespace phobos::compiler::testing {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 #include "tests/compiler/sema/lower/lowered.h"
 
 namespace phobos::compiler::testing {

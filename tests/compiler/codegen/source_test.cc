@@ -8,7 +8,7 @@
 
 #include "compiler/ir/printer.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 #include "tests/compiler/sema/lower/lowered.h"
 
 namespace phobos::compiler::testing {

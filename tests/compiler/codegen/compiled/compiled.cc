@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "compiler/ir/verifier.h"
-#include "tests/compiler/codegen/emulated.h"
-#include "tests/compiler/codegen/ulp.h"
+#include "tests/compiler/codegen/compiled/emulated.h"
+#include "tests/compiler/codegen/compiled/ulp.h"
 #include "tests/compiler/ir/text/round_trip.h"
 
 namespace phobos::compiler::testing {

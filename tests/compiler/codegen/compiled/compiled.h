@@ -2,8 +2,8 @@
 //
 // Compiles a function for a host chip, loads it and launches it on tensors that lie against pages
 // that nobody may touch. For tests; one thread.
-#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
-#define PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_COMPILED_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_COMPILED_H_
 
 #include <cstdint>
 #include <functional>
@@ -87,4 +87,4 @@ std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Functio
 
 }  // namespace phobos::compiler::testing
 
-#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_H_
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_COMPILED_H_

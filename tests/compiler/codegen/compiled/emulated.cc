@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/codegen/emulated.h"
+#include "tests/compiler/codegen/compiled/emulated.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 // place holds no numbers. The warps of a block run one after the other from barrier to barrier, the
 // threads of a warp from exchange to exchange, once in rising and once in falling order, so that a
 // barrier too few shows. For tests; one thread.
-#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
-#define PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_EMULATED_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_EMULATED_H_
 
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/ir/ir.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 
 namespace phobos::compiler::testing {
 
@@ -67,4 +67,4 @@ class Emulated {
 
 }  // namespace phobos::compiler::testing
 
-#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_EMULATED_H_
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_EMULATED_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/codegen/ulp.h"
+#include "tests/compiler/codegen/compiled/ulp.h"
 
 #include <algorithm>
 #include <cmath>

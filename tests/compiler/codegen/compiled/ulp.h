@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How far a float is from what it should be. Pure, any thread.
-#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_ULP_H_
-#define PHOBOS_TESTS_COMPILER_CODEGEN_ULP_H_
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_ULP_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_ULP_H_
 
 #include "compiler/interpreter/number.h"
 #include "compiler/ir/ir.h"
@@ -15,4 +15,4 @@ double UlpError(ir::DType dtype, interpreter::Bits got, long double want);
 
 }  // namespace phobos::compiler::testing
 
-#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_ULP_H_
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_COMPILED_ULP_H_

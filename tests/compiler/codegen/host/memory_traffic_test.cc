@@ -20,7 +20,7 @@
 #include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 #include "tests/compiler/sema/lower/lowered.h"
 
 namespace phobos::compiler::testing {

@@ -10,7 +10,7 @@
 #include "compiler/codegen/nvptx/nvptx.h"
 #include "compiler/ir/builder.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
 
 namespace phobos::compiler::testing {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/codegen/nvptx/nvptx.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/emulated.h"
+#include "tests/compiler/codegen/compiled/emulated.h"
 #include "tests/compiler/sema/lower/lowered.h"
 
 namespace phobos::compiler::testing {

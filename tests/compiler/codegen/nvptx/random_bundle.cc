@@ -26,7 +26,7 @@
 #include "compiler/codegen/nvptx/plan/plan.h"
 #include "compiler/interpreter/interpreter.h"
 #include "compiler/passes/pipeline.h"
-#include "tests/compiler/codegen/random_kernel.h"
+#include "tests/compiler/codegen/random/random_kernel.h"
 
 namespace phobos::compiler::testing {
 namespace {

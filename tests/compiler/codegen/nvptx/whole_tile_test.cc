@@ -15,8 +15,8 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/shape.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/emulated.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
+#include "tests/compiler/codegen/compiled/emulated.h"
 
 namespace phobos::compiler::testing {
 namespace {

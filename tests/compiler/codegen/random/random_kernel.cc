@@ -1,36 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/codegen/random_kernel.h"
+#include "tests/compiler/codegen/random/random_kernel.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <map>
-#include <optional>
-#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/shape.h"
+#include "tests/compiler/codegen/random/random_values.h"
 
 namespace phobos::compiler::testing {
 namespace {
 
-using interpreter::Argument;
-using interpreter::Bits;
-using interpreter::FromInteger;
-using interpreter::FromReal;
-using interpreter::Launch;
-using interpreter::ToReal;
 using ir::DType;
 using ir::kDTypes;
 using ir::Opcode;
 using ir::Shape;
 using ir::ValueId;
 
-constexpr size_t kMaxRank = 4;
-constexpr int64_t kMaxTensorElements = 4000;
 constexpr size_t kMaxOwnTensors = 48;
 
 constexpr Opcode kComparisons[] = {Opcode::kEqual,     Opcode::kNotEqual, Opcode::kLess,
@@ -58,10 +50,9 @@ constexpr Approximate kApproximate[] = {
 // sin and cos keep their promise up to 1e5; this is exact in every type.
 constexpr double kMostOfTrig = 32768;
 
-class Generator {
+class Generator : private RandomValues {
  public:
-  Generator(uint64_t seed, const Forms& forms)
-      : forms_(forms), random_(seed), b_(ir::Function{.name = "random"}) {}
+  Generator(uint64_t seed, const Forms& forms) : RandomValues(seed, forms) {}
 
   RandomKernel Make() {
     AddParams();
@@ -86,237 +77,6 @@ class Generator {
   }
 
  private:
-  int64_t Below(int64_t limit) {
-    return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit));
-  }
-  template <typename T, size_t n>
-  T OneOf(const T (&all)[n]) {
-    return all[Below(n)];
-  }
-  template <typename T>
-  const T& OneOf(const std::vector<T>& all) {
-    return all[Below(static_cast<int64_t>(all.size()))];
-  }
-  const ir::Type& TypeOf(ValueId value) { return b_.TypeOf(value); }
-
-  // Few types, shapes and places, so that much is read where something was written.
-  void AddParams() {
-    moves_ = forms_.arranges && Below(3) == 0;
-    const int64_t multiple = Below(3) == 0 ? 4 : 1;
-    sizes_ = {Below(150) / multiple * multiple, 1 + Below(40)};
-    const ir::Dim n{.extent = b_.AddExtent("N", multiple)};
-    const ir::Dim m{.extent = b_.AddExtent("M")};
-    for (int i = 0; i < 2; ++i) {
-      types_.push_back(OneOf(kDTypes));
-      shapes_.push_back(NewShape());
-    }
-    for (int i = 0; i < 4; ++i) {
-      std::vector<ir::Dim> dims = {n};
-      if (Below(3) == 0) dims.push_back(m);
-      // The first has enough dimensions for every kind of access.
-      while ((Below(2) == 0 || (i == 0 && dims.size() < 3)) && dims.size() < kMaxRank) {
-        const ir::Dim literal{.extent = -1, .literal = 1 + Below(6)};
-        if (ElementsOf(dims) * literal.literal > kMaxTensorElements) break;
-        dims.insert(dims.begin() + Below(static_cast<int64_t>(dims.size()) + 1), literal);
-      }
-      tensors_.push_back(b_.AddTensor("t" + std::to_string(i), OneOf(types_), dims));
-    }
-    for (int i = 0; i < 2; ++i) {
-      scalars_.push_back(b_.AddScalar("s" + std::to_string(i), OneOf(types_)));
-    }
-  }
-
-  int64_t SideOf(const ir::Dim& dim) const {
-    return dim.extent >= 0 ? sizes_[dim.extent] : dim.literal;
-  }
-
-  int64_t ElementsOf(const std::vector<ir::Dim>& dims) const {
-    int64_t elements = 1;
-    for (const ir::Dim& dim : dims) elements *= SideOf(dim);
-    return elements;
-  }
-
-  Shape SomeShape() { return Below(5) == 0 ? NewShape() : OneOf(shapes_); }
-
-  Shape NewShape() {
-    Shape shape = AnyShape();
-    if (shape.size() > forms_.max_rank) shape.resize(forms_.max_rank);
-    return shape;
-  }
-
-  Shape AnyShape() {
-    switch (Below(8)) {
-      case 0:
-        return {};
-      case 1:
-        return {1 + Below(4), 1 + Below(70)};
-      case 2:
-        return {1 + Below(3), 1 + Below(4), 1 + Below(9)};
-      case 3:
-        return {1 + Below(2), 1 + Below(3), 1 + Below(3), 1 + Below(6)};
-      case 4:
-      case 5:
-        return {1 + Below(70)};
-      default:
-        return {int64_t{1} << Below(7)};
-    }
-  }
-
-  // A shape that broadcasts to `shape`, of at least rank `least`.
-  Shape PartOf(const Shape& shape, size_t least) {
-    const auto skipped =
-        static_cast<ptrdiff_t>(Below(static_cast<int64_t>(shape.size() - least) + 1));
-    Shape part(shape.begin() + skipped, shape.end());
-    for (int64_t& side : part) {
-      if (Below(3) == 0) side = 1;
-    }
-    return part;
-  }
-
-  // A value in sight of this type, or a new one.
-  ValueId Get(const ir::Type& type) {
-    std::vector<ValueId> fits;
-    for (ValueId value : values_) {
-      if (TypeOf(value) == type) fits.push_back(value);
-    }
-    if (!fits.empty() && Below(5) != 0) return OneOf(fits);
-    return Keep(Fresh(type));
-  }
-
-  ValueId Keep(ValueId value) {
-    values_.push_back(value);
-    return value;
-  }
-
-  ValueId Fresh(const ir::Type& type) {
-    // A value of the same shape and another type, cast; or one of another shape, spread out.
-    for (ValueId value : values_) {
-      if (TypeOf(value).shape == type.shape && TypeOf(value).dtype != type.dtype && Below(3) == 0) {
-        return b_.Cast(value, type.dtype);
-      }
-    }
-    if (type.is_scalar()) return Constant(type.dtype);
-    if (type.shape.size() == 1 && type.dtype == DType::kI64 && Below(2) == 0) {
-      return b_.Iota(type.shape[0]);
-    }
-    const Shape part = Below(2) == 0 ? PartOf(type.shape, 0) : Shape{};
-    return b_.Broadcast(part == type.shape ? Constant(type.dtype) : Get({type.dtype, part}),
-                        type.shape);
-  }
-
-  ValueId Constant(DType dtype) {
-    if (ir::IsFloat(dtype)) {
-      return b_.Constant(dtype, static_cast<double>(ToReal(dtype, Number(dtype))));
-    }
-    return b_.Constant(dtype, Number(dtype));
-  }
-
-  // Mostly a small number, else one where arithmetic changes.
-  Bits Number(DType dtype) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-    constexpr double kOdd[] = {kInfinity, -kInfinity, kNan,    -0.0,   0.0,      1e-7,    -1e-40,
-                               6e4,       -7e4,       3.4e38,  1e-310, -1.7e308, 1.0,     -1.0,
-                               0x1p-25,   0x1p31,     -0x1p63, 0x1p64, 2049,     0x1p-149};
-    if (ir::IsFloat(dtype)) {
-      if (Below(4) == 0) return FromReal(dtype, OneOf(kOdd));
-      if (Below(6) == 0) return FromReal(dtype, Below(2) == 0 ? -0.0L : 0.0L);
-      return FromReal(dtype, static_cast<long double>(Below(300) - 100) / (1 << Below(9)));
-    }
-    if (dtype == DType::kBool) return Below(2);
-    switch (Below(5)) {
-      case 0:
-        return FromInteger(dtype, static_cast<int64_t>(random_()));
-      case 1: {
-        // 0, -1, and the ends of each width.
-        const __int128 end = __int128{1} << (8 * (Below(9)) - (Below(2) == 0 ? 1 : 0) + 1);
-        return FromInteger(dtype, end / 2 - Below(2));
-      }
-      default:
-        return FromInteger(dtype, Below(300) - 100);
-    }
-  }
-
-  // A position that mostly lies near the tensors.
-  ValueId Position() {
-    constexpr int64_t kFar[] = {std::numeric_limits<int64_t>::min(),
-                                std::numeric_limits<int64_t>::max() - 2, int64_t{1} << 31,
-                                -(int64_t{1} << 32), (int64_t{1} << 62) + 1};
-    if (Below(40) == 0) return b_.Int(OneOf(kFar));
-    if (Below(2) == 0) return b_.Int(Below(2) == 0 ? 0 : Below(30) - 10);
-    ValueId value = Get({DType::kI64, {}});
-    value = b_.Elementwise(Opcode::kMod, {value, b_.Int(50 + Below(50))});
-    return Keep(b_.Elementwise(Opcode::kSub, {value, b_.Int(Below(10))}));
-  }
-
-  // Positions of a gather, of a shape that broadcasts to `shape`.
-  ValueId Positions(const Shape& shape, bool is_first) {
-    const Shape own = is_first ? shape : PartOf(shape, 1);
-    const ValueId tile = Get({DType::kI64, own});
-    if (Below(8) == 0) return tile;
-    return b_.Elementwise(Opcode::kMod, {tile, b_.Broadcast(b_.Int(30 + Below(100)), own)});
-  }
-
-  // Positions of which no two are the same: those of a scatter.
-  ValueId DistinctPositions(int64_t length) {
-    const auto spread = [&](int64_t number) { return b_.Broadcast(b_.Int(number), {length}); };
-    const ValueId scaled =
-        b_.Elementwise(Opcode::kMul, {b_.Iota(length), spread(Below(2) == 0 ? 1 : Below(5) - 5)});
-    return b_.Elementwise(Opcode::kAdd, {scaled, spread(Below(60) - 5)});
-  }
-
-  // Subscripts of a tensor that give `shape`; nothing when there are none.
-  std::optional<std::vector<ir::Subscript>> Subscripts(int32_t tensor, const Shape& shape,
-                                                       bool is_store) {
-    const size_t rank = b_.function().params[tensor].dims.size();
-    // Which axes of the shape are those of gathers, and by how many dimensions.
-    size_t first = 0;
-    size_t count = 0;
-    size_t gathers = 0;
-    if (forms_.gathers && !shape.empty() && Below(3) == 0) {
-      first = static_cast<size_t>(Below(static_cast<int64_t>(shape.size())));
-      const auto most = is_store ? 1 : static_cast<int64_t>(shape.size() - first);
-      count = static_cast<size_t>(1 + Below(most));
-      gathers = static_cast<size_t>(1 + Below(3) / 2 + Below(2));
-    }
-    if (shape.size() - count + gathers > rank) return std::nullopt;
-    const Shape gathered(shape.begin() + first, shape.begin() + first + count);
-    size_t elements = rank - (shape.size() - count) - gathers;
-    size_t axis = 0;
-    bool has_gather = false;
-    std::vector<ir::Subscript> subscripts;
-    while (subscripts.size() < rank) {
-      if (gathers > 0 && axis == first && !has_gather) {
-        // The axes of the gathers stand where the first one stands.
-        if (elements > 0 && Below(2) == 0) {
-          --elements;
-          subscripts.push_back(ir::ElementAt(Position()));
-          continue;
-        }
-        subscripts.push_back(
-            ir::GatherAt(is_store ? DistinctPositions(gathered[0]) : Positions(gathered, true)));
-        has_gather = true;
-        --gathers;
-        axis += count;
-        continue;
-      }
-      const int64_t slices = static_cast<int64_t>(shape.size() - axis) -
-                             (gathers > 0 && !has_gather ? static_cast<int64_t>(count) : 0);
-      const int64_t later_gathers = has_gather ? static_cast<int64_t>(gathers) : 0;
-      const int64_t choice = Below(slices + later_gathers + static_cast<int64_t>(elements));
-      if (choice < slices) {
-        subscripts.push_back(ir::SliceAt(Position(), shape[axis++]));
-      } else if (choice < slices + later_gathers) {
-        subscripts.push_back(ir::GatherAt(Positions(gathered, false)));
-        --gathers;
-      } else {
-        subscripts.push_back(ir::ElementAt(Position()));
-        --elements;
-      }
-    }
-    return subscripts;
-  }
-
   void Load() {
     const int32_t tensor = OneOf(tensors_);
     const DType dtype = b_.function().params[tensor].dtype;
@@ -344,13 +104,6 @@ class Generator {
     const size_t before = values_.size();
     ComputeFrom(Below(3) == 0 ? OneOf(values_) : Recent());
     if (values_.size() > before && Below(2) == 0) StoreToItsOwn(values_.back(), 0);
-  }
-
-  // A second operand for `a`; now and then equal to it, or to it but for the sign, zeros' too.
-  ValueId Other(ValueId a) {
-    const ir::Type type = TypeOf(a);
-    if (type.dtype == DType::kBool || Below(6) != 0) return Get(type);
-    return Below(3) == 0 ? a : b_.Elementwise(Opcode::kNegate, {a});
   }
 
   // One of the last values, so that operations build on each other.
@@ -430,8 +183,7 @@ class Generator {
     Keep(Below(2) == 0 ? b_.Pair(Opcode::kJoin, a, other) : b_.Pair(Opcode::kJoin, other, a));
   }
 
-  // A reduction or scan, for some kernels: not every back end has
-  // them.
+  // A reduction or scan, for some kernels: not every back end has them.
   void Reduce(ValueId a) {
     const ir::Type type = TypeOf(a);
     const auto axis = static_cast<int32_t>(Below(static_cast<int64_t>(type.shape.size())));
@@ -723,30 +475,7 @@ class Generator {
     }
   }
 
-  Launch LaunchOf(const ir::Function& function) {
-    Launch launch;
-    for (const ir::Param& param : function.params) {
-      Argument argument;
-      for (const ir::Dim& dim : param.dims) argument.sides.push_back(SideOf(dim));
-      const int64_t elements = ElementsOf(param.dims);
-      for (int64_t i = 0; i < elements; ++i) argument.elements.push_back(Number(param.dtype));
-      launch.arguments.push_back(std::move(argument));
-    }
-    launch.grid = {1 + Below(4), 1 + Below(3) / 2, 1 + Below(3) / 2};
-    return launch;
-  }
-
-  const Forms forms_;
-  std::mt19937_64 random_;
-  ir::Builder b_;
-  bool moves_ = false;          // whether elements of tiles change places
-  std::vector<int64_t> sizes_;  // of the extents
-  std::vector<DType> types_;
-  std::vector<Shape> shapes_;
-  std::vector<int32_t> tensors_;
-  std::vector<int32_t> scalars_;
   std::map<int32_t, double> ulps_;  // by parameter
-  std::vector<ValueId> values_;     // in sight
   std::vector<std::pair<ir::VarId, ir::Type>> vars_;
 };
 

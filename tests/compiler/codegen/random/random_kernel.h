@@ -4,8 +4,8 @@
 // and stores of every kind, variables, loops and branches, in any order, and launches of them on
 // tensors full of numbers where arithmetic changes. What a seed makes changes only with this file.
 // For tests; any thread.
-#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_KERNEL_H_
-#define PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_KERNEL_H_
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_RANDOM_KERNEL_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_RANDOM_KERNEL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -36,4 +36,4 @@ RandomKernel MakeRandomKernel(uint64_t seed, const Forms& forms = {});
 
 }  // namespace phobos::compiler::testing
 
-#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_KERNEL_H_
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_RANDOM_KERNEL_H_

@@ -15,9 +15,9 @@
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/random_kernel.h"
-#include "tests/compiler/codegen/source_text.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
+#include "tests/compiler/codegen/random/random_kernel.h"
+#include "tests/compiler/codegen/random/source_text.h"
 #include "tests/compiler/sema/lower/lowered.h"
 
 namespace phobos::compiler::testing {

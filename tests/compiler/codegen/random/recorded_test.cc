@@ -8,8 +8,8 @@
 #include "compiler/ir/printer.h"
 #include "compiler/passes/record.h"
 #include "gtest/gtest.h"
-#include "tests/compiler/codegen/compiled.h"
-#include "tests/compiler/codegen/random_kernel.h"
+#include "tests/compiler/codegen/compiled/compiled.h"
+#include "tests/compiler/codegen/random/random_kernel.h"
 
 namespace phobos::compiler::testing {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/compiler/codegen/source_text.h"
+#include "tests/compiler/codegen/random/source_text.h"
 
 #include <charconv>
 #include <cmath>

@@ -2,8 +2,8 @@
 //
 // A function of the tile IR as a user would write it: one statement an op, in the language that
 // compiler/sema lowers. For tests; pure, any thread.
-#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_SOURCE_TEXT_H_
-#define PHOBOS_TESTS_COMPILER_CODEGEN_SOURCE_TEXT_H_
+#ifndef PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_SOURCE_TEXT_H_
+#define PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_SOURCE_TEXT_H_
 
 #include <string>
 
@@ -19,4 +19,4 @@ std::string SourceOf(const ir::Function& function);
 
 }  // namespace phobos::compiler::testing
 
-#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_SOURCE_TEXT_H_
+#endif  // PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_SOURCE_TEXT_H_
