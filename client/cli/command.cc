@@ -204,7 +204,7 @@ absl::StatusOr<Read> ReadFlags(int argc, const char* const* argv, Command& comma
   for (int i = optind; i < argc; ++i) read.words.push_back(arguments[i]);
   if (read.words.empty() && argc > 1) {
     return absl::InvalidArgumentError(
-        "flags, but no command; there are: status, results list, results show DIGEST (a flag's "
+        "flags, but no command; there are: status, results list, results show KEY_DIGEST (a flag's "
         "value may be the word meant as one; phobosctl --help says more)");
   }
   return read;
@@ -213,7 +213,7 @@ absl::StatusOr<Read> ReadFlags(int argc, const char* const* argv, Command& comma
 absl::Status Unknown(const std::vector<std::string>& words) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", absl::StrJoin(words, " "),
-                   "' is no command; there are: status, results list, results show DIGEST "
+                   "' is no command; there are: status, results list, results show KEY_DIGEST "
                    "(phobosctl --help says more)"));
 }
 
@@ -261,9 +261,9 @@ absl::StatusOr<Command> Parse(int argc, const char* const* argv) {
 std::string Help() {
   std::string text =
       "phobosctl shows what the tuner's daemon does and keeps.\n\n"
-      "  phobosctl status                 what the daemon is doing, its devices and caches\n"
-      "  phobosctl results list           the stored Results, newest first\n"
-      "  phobosctl results show DIGEST    one Result with every variant\n\n"
+      "  phobosctl status                   what the daemon is doing, its devices and caches\n"
+      "  phobosctl results list             the stored Results, newest first\n"
+      "  phobosctl results show KEY_DIGEST  one Result with every variant\n\n"
       "Flags:\n";
   for (const Flag& flag : kFlags) {
     std::string left = absl::StrCat("  --", flag.name);

@@ -143,6 +143,8 @@ std::string Flags(const proto::ResultSummary& result) {
   std::vector<std::string> flags;
   if (result.pinned()) flags.push_back("pinned");
   if (result.contended()) flags.push_back("contended");
+  if (result.stale()) flags.push_back("stale");
+  if (result.race_recorded()) flags.push_back("race_recorded");
   return absl::StrJoin(flags, " ");
 }
 
@@ -162,6 +164,27 @@ std::string SplitText(const proto::TimeSplit& split) {
   return inside.empty() ? text : absl::StrCat(text, " (", inside, ")");
 }
 
+// How it is known that the variant's blocks do not race.
+const char* RaceFreeWord(const proto::VariantResult& variant) {
+  if (variant.status() != proto::VARIANT_STATUS_TIMED) return "-";
+  return variant.race_recorded() ? "recorded" : "proved";
+}
+
+// What to know of a Result before it is relied on; a line each.
+std::string Remarks(const proto::Result& result) {
+  std::string text;
+  if (result.stale()) {
+    absl::StrAppend(&text, "stale       timed by another compiler than the present one, which ",
+                    "compiles the winner anew; tune with force to time again\n");
+  }
+  for (const proto::VariantResult& variant : result.variants()) {
+    if (variant.index() != result.winner() || !variant.race_recorded()) continue;
+    absl::StrAppend(&text, "races       not proved: a recording of the tune's launch saw none (",
+                    ShortReason(variant.race_detail()), ")\n");
+  }
+  return text;
+}
+
 Table VariantTable(const proto::Result& result) {
   std::vector<const proto::VariantResult*> order;
   for (const proto::VariantResult& variant : result.variants()) order.push_back(&variant);
@@ -179,6 +202,7 @@ Table VariantTable(const proto::Result& result) {
                {"BEST", Align::kRight},
                {"MEDIAN", Align::kRight},
                {"SPREAD", Align::kRight},
+               {"RACE_FREE"},
                {"REASON"}});
   for (const proto::VariantResult* variant : order) {
     const bool is_timed = variant->status() == proto::VARIANT_STATUS_TIMED;
@@ -188,7 +212,8 @@ Table VariantTable(const proto::Result& result) {
     table.Add({mark, absl::StrCat(variant->index()), SettingsText(variant->settings()),
                StatusWord(variant->status()), is_timed ? DurationText(variant->best_ns()) : "-",
                is_timed ? DurationText(variant->median_ns()) : "-",
-               is_timed ? PercentText(variant->spread()) : "-", ShortReason(variant->reason())});
+               is_timed ? PercentText(variant->spread()) : "-", RaceFreeWord(*variant),
+               ShortReason(variant->reason())});
   }
   return table;
 }
@@ -226,7 +251,7 @@ std::string StatusText(const proto::GetStatusResponse& status, int64_t now_unix_
 }
 
 std::string ResultsText(const std::vector<proto::ResultSummary>& results) {
-  Table table({{"DIGEST"},
+  Table table({{"KEY_DIGEST"},
                {"KERNEL"},
                {"KEY"},
                {"WINNER"},
@@ -285,25 +310,27 @@ std::string NoneFitsText(const proto::ResultFilter& filter,
 
 std::string ResultText(const proto::Result& result) {
   std::string text = absl::StrCat(
-      result.kernel(), "  ", ExtentsText(result.key()), "\n", "winner    ",
+      result.kernel(), "  ", ExtentsText(result.key()), "\n", "winner      ",
       SettingsText(result.winner_settings()), ", ", DurationText(result.best_ns()),
       result.pinned() ? ", pinned" : "", result.contended() ? ", contended" : "", "\n",
-      "extents   ", ExtentsText(result.extents()), "\n", "device    ", result.device().card_name(),
-      " (", result.device().uuid(), ", ", result.device().chip(), ", ", result.device().driver(),
-      ")\n", "compiler  ", result.compiler_fingerprint(), "\n", "tuned     ",
-      TimeText(result.finished_unix_ms()), " by ", result.asked_by(), ", generation ",
-      result.generation(), "\n", "took      ", SplitText(result.split()), "\n", "rounds    ",
-      result.rounds());
+      "extents     ", ExtentsText(result.extents()), "\n", "device      ",
+      result.device().card_name(), " (", result.device().uuid(), ", ", result.device().chip(), ", ",
+      result.device().driver(), ")\n", "compiler    ", result.compiler_fingerprint(), "\n",
+      "tuned       ", TimeText(result.finished_unix_ms()), " by ", result.asked_by(),
+      ", generation ", result.generation(), "\n", "took        ", SplitText(result.split()), "\n",
+      "rounds      ", result.rounds());
   if (result.repeated_rounds() > 0) {
     absl::StrAppend(&text, ", ", result.repeated_rounds(), " of them again");
   }
   absl::StrAppend(&text, "; lock ", result.lock(), "\n");
   if (result.state_before().sm_clock_mhz() > 0) {
-    absl::StrAppend(&text, "card      ", StateText(result.state_before()), "; after timing ",
+    absl::StrAppend(&text, "card        ", StateText(result.state_before()), "; after timing ",
                     StateText(result.state_after()), "\n");
   }
-  absl::StrAppend(&text, "digest    ", result.key_digest(), "\n\n", VariantTable(result).Text(),
-                  "\n* the winner, = as fast within noise\n");
+  absl::StrAppend(&text, Remarks(result), "key_digest  ", result.key_digest(), "\n\n",
+                  VariantTable(result).Text(),
+                  "\n* the winner, = as fast within noise; RACE_FREE: proved by the compiler, or ",
+                  "recorded: seen on the tune's arguments\n");
   return text;
 }
 

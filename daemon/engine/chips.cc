@@ -71,8 +71,9 @@ cache::Generation GenerationOf(const tuner::v1::Result& result) {
 
 absl::StatusOr<std::unique_ptr<Chips>> Chips::Open(const std::string& cache_dir,
                                                    const std::vector<std::string>& chips,
-                                                   const OpenResults& open) {
-  std::unique_ptr<Chips> opened(new Chips);
+                                                   const OpenResults& open,
+                                                   std::string fingerprint) {
+  std::unique_ptr<Chips> opened(new Chips(std::move(fingerprint)));
   for (const std::string& chip : chips) {
     RETURN_IF_ERROR(MakeFolder(absl::StrCat(cache_dir, "/", chip, "/autotune")));
     RETURN_IF_ERROR(opened->Add(cache_dir, chip, open));
@@ -145,7 +146,7 @@ void Chips::FillStatus(tuner::v1::GetStatusResponse& status) {
   }
 }
 
-absl::StatusOr<tuner::v1::Result> Restore(const cache::Generation& generation) {
+absl::StatusOr<tuner::v1::Result> Chips::Restore(const cache::Generation& generation) const {
   tuner::v1::Result result;
   if (!result.ParseFromString(generation.result)) {
     return absl::DataLossError(
@@ -153,6 +154,7 @@ absl::StatusOr<tuner::v1::Result> Restore(const cache::Generation& generation) {
   }
   result.set_generation(generation.number);
   result.set_pinned(generation.pinned);
+  result.set_stale(generation.compiler_fingerprint != fingerprint_);
   return result;
 }
 

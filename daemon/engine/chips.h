@@ -34,10 +34,12 @@ class Chips {
       std::function<absl::StatusOr<std::unique_ptr<cache::ResultStore>>(const std::string& path)>;
 
   // Opens <cache_dir>/<chip>/autotune/results.db and <cache_dir>/<chip>/kernels for the chips
-  // named, which are made, and for every other chip that has a database there.
+  // named, which are made, and for every other chip that has a database there. `fingerprint` is the
+  // present compiler's.
   static absl::StatusOr<std::unique_ptr<Chips>> Open(const std::string& cache_dir,
                                                      const std::vector<std::string>& chips,
-                                                     const OpenResults& open);
+                                                     const OpenResults& open,
+                                                     std::string fingerprint);
 
   // Null: no such chip. Constant over its life.
   Chip* Find(const std::string& name);
@@ -52,21 +54,26 @@ class Chips {
   absl::StatusOr<std::shared_ptr<const tuner::v1::Result>> Current(Chip& chip,
                                                                    const std::string& key_digest);
 
+  // The Result that a stored generation holds, with its number and pin, and whether it is stale.
+  // DataLoss: not readable as a Result.
+  absl::StatusOr<tuner::v1::Result> Restore(const cache::Generation& generation) const;
+
+  // The present compiler's: what was timed by another is stale.
+  const std::string& fingerprint() const { return fingerprint_; }
+
   // Grows with every generation that is kept: answers made at an older count may be stale.
   int64_t changes() const { return changes_.load(std::memory_order_acquire); }
 
   void FillStatus(tuner::v1::GetStatusResponse& status);
 
  private:
-  Chips() = default;
+  explicit Chips(std::string fingerprint) : fingerprint_(std::move(fingerprint)) {}
   absl::Status Add(const std::string& cache_dir, const std::string& name, const OpenResults& open);
 
+  const std::string fingerprint_;
   std::map<std::string, Chip> chips_;  // constant after Open
   std::atomic<int64_t> changes_{0};
 };
-
-// The Result that a stored generation holds, with its number and pin.
-absl::StatusOr<tuner::v1::Result> Restore(const cache::Generation& generation);
 
 // "timed", "wrong_result": a status as it is stored and shown; a number where the name is not
 // known.

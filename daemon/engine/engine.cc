@@ -53,7 +53,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(Parts parts) {
     return absl::FailedPreconditionError(
         absl::StrCat("no device can be used: ", absl::StrJoin(engine->unavailable_, "; ")));
   }
-  ASSIGN_OR_RETURN(engine->chips_, Chips::Open(parts.cache_dir, chips, parts.open_results));
+  ASSIGN_OR_RETURN(engine->chips_, Chips::Open(parts.cache_dir, chips, parts.open_results,
+                                               engine->compiler_fingerprint()));
   engine->kernels_ = std::make_unique<Kernels>(*engine->runner_);
   engine->finder_ = std::make_unique<Finder>(engine->devices_, *engine->kernels_, *engine->chips_,
                                              *engine->runner_);
@@ -143,9 +144,8 @@ absl::StatusOr<std::string> Engine::FindArtifact(const tuner::v1::GetArtifactReq
 
 void Engine::ListResults(const tuner::v1::ListResultsRequest& request,
                          std::function<void(absl::StatusOr<tuner::v1::ListResultsResponse>)> done) {
-  reading_->Add([this, request, done = std::move(done)] {
-    done(engine::ListResults(*chips_, request, compiler_fingerprint()));
-  });
+  reading_->Add(
+      [this, request, done = std::move(done)] { done(engine::ListResults(*chips_, request)); });
 }
 
 void Engine::GetResult(const tuner::v1::GetResultRequest& request,

@@ -69,7 +69,23 @@ cache::Filter FilterOf(const tuner::v1::ResultFilter& wanted, const std::string&
   return filter;
 }
 
-tuner::v1::ResultSummary SummaryOf(const cache::Listed& row) {
+struct Candidate {
+  Chip* chip;
+  cache::Listed row;
+};
+
+// Only the Result itself says it. One that is dropped or damaged since it was listed says nothing.
+bool IsWinnerRecorded(const Chips& chips, const Candidate& row) {
+  const auto generation =
+      row.chip->results->FindGeneration(row.row.key.digest, row.row.generation.number);
+  if (!generation.ok() || !generation->has_value()) return false;
+  const absl::StatusOr<tuner::v1::Result> result = chips.Restore(**generation);
+  return result.ok() && result->winner() < result->variants_size() &&
+         result->variants(result->winner()).race_recorded();
+}
+
+tuner::v1::ResultSummary SummaryOf(const Chips& chips, const Candidate& candidate) {
+  const cache::Listed& row = candidate.row;
   tuner::v1::ResultSummary summary;
   summary.set_key_digest(row.key.digest);
   summary.set_kernel(row.key.kernel);
@@ -85,13 +101,10 @@ tuner::v1::ResultSummary SummaryOf(const cache::Listed& row) {
   summary.set_pinned(row.generation.pinned);
   summary.set_variants_timed(row.variants_timed);
   summary.set_variants_total(row.variants_total);
+  summary.set_stale(row.generation.compiler_fingerprint != chips.fingerprint());
+  summary.set_race_recorded(IsWinnerRecorded(chips, candidate));
   return summary;
 }
-
-struct Candidate {
-  Chip* chip;
-  cache::Listed row;
-};
 
 bool IsNewer(const Candidate& a, const Candidate& b) {
   return std::make_tuple(-a.row.generation.finished_unix_ms, a.row.key.digest) <
@@ -148,7 +161,7 @@ std::string DigestsOf(const std::vector<Candidate>& keys) {
 }  // namespace
 
 absl::StatusOr<tuner::v1::ListResultsResponse> ListResults(
-    Chips& chips, const tuner::v1::ListResultsRequest& request, const std::string& fingerprint) {
+    Chips& chips, const tuner::v1::ListResultsRequest& request) {
   const int size = request.page_size() == 0 ? kDefaultPage : request.page_size();
   if (size < 0 || size > kLargestPage) {
     return BadArgument(absl::StrCat("page_size ", size, " is not in 1..", kLargestPage));
@@ -165,9 +178,9 @@ absl::StatusOr<tuner::v1::ListResultsResponse> ListResults(
     }
   }
   ASSIGN_OR_RETURN(const std::vector<Candidate> rows,
-                   NextRows(asked, FilterOf(request.filter(), fingerprint), size, places));
+                   NextRows(asked, FilterOf(request.filter(), chips.fingerprint()), size, places));
   tuner::v1::ListResultsResponse response;
-  for (const Candidate& row : rows) *response.add_results() = SummaryOf(row.row);
+  for (const Candidate& row : rows) *response.add_results() = SummaryOf(chips, row);
   const bool is_end = std::all_of(asked.begin(), asked.end(),
                                   [&](Chip* chip) { return places[chip->name] == kEnd; });
   if (!is_end) response.set_next_page_token(TokenOf(places));
@@ -201,7 +214,7 @@ absl::StatusOr<tuner::v1::Result> GetResult(Chips& chips,
         absl::StrCat("key ", digest.substr(0, 16), " has no generation ", request.generation(),
                      "; the current, the pinned and the last three are kept"));
   }
-  return Restore(*generation);
+  return chips.Restore(*generation);
 }
 
 }  // namespace phobos::engine

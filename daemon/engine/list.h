@@ -13,10 +13,9 @@
 
 namespace phobos::engine {
 
-// InvalidArgument: a page size out of range, a page token that is none. `fingerprint` is the
-// present compiler's.
+// InvalidArgument: a page size out of range, a page token that is none.
 absl::StatusOr<tuner::v1::ListResultsResponse> ListResults(
-    Chips& chips, const tuner::v1::ListResultsRequest& request, const std::string& fingerprint);
+    Chips& chips, const tuner::v1::ListResultsRequest& request);
 
 // NotFound names keys that begin alike. InvalidArgument: a prefix that fits several keys, or of
 // less than 4 digits.

@@ -250,6 +250,7 @@ void Fields(F&& f, M& m) {
   f(27, "state_before", m.state_before);
   f(28, "state_after", m.state_after);
   f(29, "timer_floor_ns", m.timer_floor_ns);
+  f(30, "stale", m.stale);
 }
 
 template <typename F, Is<LaunchPlan> M>

@@ -238,6 +238,7 @@ struct Result {
   CardState state_before;
   CardState state_after;
   int64_t timer_floor_ns = 0;
+  bool stale = false;
 };
 
 struct LaunchPlan {

@@ -114,7 +114,7 @@ TEST(Parse, AFlagOfAnotherCommandIsRefused) {
 TEST(Help, NamesEveryCommandAndFlag) {
   const std::string help = Help();
   for (const char* word :
-       {"status", "results list", "results show DIGEST", "--format=text|json", "--socket=PATH",
+       {"status", "results list", "results show KEY_DIGEST", "--format=text|json", "--socket=PATH",
         "Examples:", "Exit status", "\n  phobosctl status\n",
         "\n  phobosctl results list --kernel=add", "\n  phobosctl results show 3f9a\n"}) {
     EXPECT_NE(help.find(word), std::string::npos) << word;

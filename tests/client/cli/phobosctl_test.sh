@@ -69,7 +69,7 @@ expect 0 'No Result is stored' results list --kernel=add --key=N=10001
 expect 0 '^--key=N=10001 fits none; there is N=10000$' results list --kernel=add --key=N=10001
 expect 0 '^--chip=sm_1 fits none; there is x86-64' results list --chip=sm_1
 digest=$("$phobosctl" results list | awk '/ add /{print $1}')
-expect 0 '^winner    BLOCK=' results show "$digest"
+expect 0 '^winner      BLOCK=' results show "$digest"
 expect 0 '^\* +[0-9]+  BLOCK=[0-9]+ +timed ' results show "${digest:0:6}"
 expect 0 '"key_digest": *"'"$digest" results show "$digest" --format=json
 kill -KILL "$daemon"

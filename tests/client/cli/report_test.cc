@@ -163,13 +163,15 @@ TEST(ResultsText, ListsOrSaysThatThereIsNone) {
     card_name: "CPU"
     contended: true
     pinned: true
+    stale: true
+    race_recorded: true
     variants_timed: 4
     variants_total: 5)pb");
   EXPECT_EQ(ResultsText({summary}),
-            "DIGEST        KERNEL  KEY     WINNER       TIME  TIMED  GEN  WHEN  CHIP       CARD  "
+            "KEY_DIGEST    KERNEL  KEY     WINNER       TIME  TIMED  GEN  WHEN  CHIP       CARD  "
             "FLAGS\n"
             "0123456789ab  add     N=1024  BLOCK=512  1.5 us    4/5    3  -     x86-64-v4  CPU   "
-            "pinned contended\n");
+            "pinned contended stale race_recorded\n");
 }
 
 TEST(ResultText, ShowsEveryVariant) {
@@ -196,6 +198,8 @@ TEST(ResultText, ShowsEveryVariant) {
       best_ns: 1500
       median_ns: 1600
       spread: 0.1
+      race_recorded: true
+      race_detail: "line 7: its index is data\nand more"
     }
     variants {
       index: 2
@@ -206,6 +210,7 @@ TEST(ResultText, ShowsEveryVariant) {
       spread: 0.25
     }
     compiler_fingerprint: "c 1"
+    stale: true
     split { total_ns: 900000000 compile_ns: 50000000 }
     lock: "flock"
     rounds: 20
@@ -213,23 +218,30 @@ TEST(ResultText, ShowsEveryVariant) {
     generation: 4
     asked_by: "uid 0 pid 7"
     key_digest: "abcd")pb");
-  EXPECT_EQ(ResultText(result),
-            "add  N=1024\n"
-            "winner    BLOCK=512, 1.5 us\n"
-            "extents   N=1024\n"
-            "device    CPU (host, x86-64-v4, 6.1)\n"
-            "compiler  c 1\n"
-            "tuned     - by uid 0 pid 7, generation 4\n"
-            "took      900 ms (compile 50 ms)\n"
-            "rounds    20, 2 of them again; lock flock\n"
-            "digest    abcd\n"
-            "\n"
-            "   VARIANT  SETTINGS    STATUS           BEST  MEDIAN  SPREAD  REASON\n"
-            "=        2  BLOCK=1024  timed         1.49 us  1.7 us  25.0 %\n"
-            "*        1  BLOCK=512   timed          1.5 us  1.6 us  10.0 %\n"
-            "         0  BLOCK=256   wrong_result        -       -       -  out[3]: got 1, want 2\n"
-            "\n"
-            "* the winner, = as fast within noise\n");
+  EXPECT_EQ(
+      ResultText(result),
+      "add  N=1024\n"
+      "winner      BLOCK=512, 1.5 us\n"
+      "extents     N=1024\n"
+      "device      CPU (host, x86-64-v4, 6.1)\n"
+      "compiler    c 1\n"
+      "tuned       - by uid 0 pid 7, generation 4\n"
+      "took        900 ms (compile 50 ms)\n"
+      "rounds      20, 2 of them again; lock flock\n"
+      "stale       timed by another compiler than the present one, which compiles the winner "
+      "anew; tune with force to time again\n"
+      "races       not proved: a recording of the tune's launch saw none (line 7: its index "
+      "is data)\n"
+      "key_digest  abcd\n"
+      "\n"
+      "   VARIANT  SETTINGS    STATUS           BEST  MEDIAN  SPREAD  RACE_FREE  REASON\n"
+      "=        2  BLOCK=1024  timed         1.49 us  1.7 us  25.0 %  proved\n"
+      "*        1  BLOCK=512   timed          1.5 us  1.6 us  10.0 %  recorded\n"
+      "         0  BLOCK=256   wrong_result        -       -       -  -          out[3]: got 1, "
+      "want 2\n"
+      "\n"
+      "* the winner, = as fast within noise; RACE_FREE: proved by the compiler, or recorded: "
+      "seen on the tune's arguments\n");
 }
 
 }  // namespace

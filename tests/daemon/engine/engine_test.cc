@@ -420,6 +420,50 @@ TEST_F(EngineTest, GetResultByPrefix) {
   EXPECT_EQ(Get("ffffffffffffffff").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(EngineTest, AResultOfAnotherCompilerIsStaleWhereverItIsShown) {
+  Begin();
+  runner->compiled_by = "fake compiler 0";
+  TuneAt(16);
+  runner->compiled_by = runner->fingerprint();
+  TuneAt(32);
+  for (const auto& [key, is_stale] : {std::pair("N=16", true), std::pair("N=32", false)}) {
+    const tuner::v1::ListResultsResponse list = *List({});
+    ASSERT_EQ(list.results_size(), 2);
+    const auto& summary = list.results(0).key() == key ? list.results(0) : list.results(1);
+    EXPECT_EQ(summary.stale(), is_stale) << key;
+    EXPECT_EQ(Get(summary.key_digest())->stale(), is_stale) << key;
+    tuner::v1::LookupRequest request = LookupFor(is_stale ? 16 : 32);
+    request.set_want_result(true);
+    EXPECT_EQ(Lookup(request)->hit().result().stale(), is_stale) << key;
+  }
+  tuner::v1::ListResultsRequest request;
+  request.mutable_filter()->set_stale(true);
+  ASSERT_EQ(List(request)->results_size(), 1);
+  EXPECT_EQ(List(request)->results(0).key(), "N=16");
+}
+
+TEST_F(EngineTest, AListSaysOfAWinnerThatItWasRecordedNotProved) {
+  tune = [](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
+    tuner::v1::Result result = ResultWith(1);
+    result.mutable_variants(1)->set_race_recorded(true);
+    return absl::StatusOr<tuner::v1::Result>(result);
+  };
+  Begin();
+  TuneAt(16);
+  EXPECT_TRUE(List({})->results(0).race_recorded());
+  tune = [](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
+    tuner::v1::Result result = ResultWith(1);
+    result.mutable_variants(0)->set_race_recorded(true);  // of one that did not win
+    return absl::StatusOr<tuner::v1::Result>(result);
+  };
+  TuneAt(32);
+  tuner::v1::ListResultsRequest request;
+  request.mutable_filter()->add_key()->set_name("N");
+  request.mutable_filter()->mutable_key(0)->set_value(32);
+  ASSERT_EQ(List(request)->results_size(), 1);
+  EXPECT_FALSE(List(request)->results(0).race_recorded());
+}
+
 TEST_F(EngineTest, StatusTellsWhatIsThere) {
   Begin();
   TuneAt(16);

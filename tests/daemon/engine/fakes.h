@@ -134,7 +134,7 @@ class FakeRunner : public compile::Runner {
       return absl::InternalError("the compiler broke");
     }
     compile::CompiledSpace space;
-    space.compiler_fingerprint = fingerprint_;
+    space.compiler_fingerprint = compiled_by;
     for (int i = 0; i < description.variants_size(); ++i) space.variants.push_back(Variant(i));
     return space;
   }
@@ -178,8 +178,9 @@ class FakeRunner : public compile::Runner {
   std::atomic<int> paused{0};
   std::atomic<bool> is_stopped{false};
   std::atomic<int> racy_variant{-1};
-  std::atomic<int> unproven_variant{-1};  // compiles, but is not proved free of races
-  std::function<void()> before_compile;   // set before the engine starts
+  std::atomic<int> unproven_variant{-1};        // compiles, but is not proved free of races
+  std::string compiled_by = "fake compiler 1";  // spaces
+  std::function<void()> before_compile;         // set before the engine starts
   std::function<void(int variant)> before_single_compile;
 
  private:
