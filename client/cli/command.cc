@@ -272,17 +272,20 @@ std::string Help() {
     absl::StrAppend(&text, left, flag.verb == Verb::kHelp ? "" : Words(flag.verb),
                     flag.verb == Verb::kHelp ? "" : ": ", flag.help, "\n");
   }
-  absl::StrAppend(&text,
-                  "\nExamples:\n"
-                  "  phobosctl status\n"
-                  "  phobosctl status --socket=/run/phobos/tuner.sock --format=json\n"
-                  "  phobosctl results list --kernel=add --key=N=16777216 --limit=10\n"
-                  "  phobosctl results list --stale --format=json | jq '.results[].kernel'\n"
-                  "  phobosctl results show 3f9a\n"
-                  "  phobosctl results show 3f9a --generation=2 --format=json\n\n"
-                  "JSON is that of proto/phobos/tuner/v1 (64-bit numbers are texts there).\n"
-                  "Exit status: 0, 1 where the daemon cannot be reached or refuses, 2 for a wrong "
-                  "command line.\n");
+  absl::StrAppend(
+      &text,
+      "\nExamples:\n"
+      "  phobosctl status\n"
+      "  phobosctl status --socket=/run/phobos/tuner.sock --format=json\n"
+      "  phobosctl results list --kernel=add --key=N=16777216 --limit=10\n"
+      "  phobosctl results list --stale --format=json | jq '.results[].kernel'\n"
+      "  phobosctl results show 3f9a\n"
+      "  phobosctl results show 3f9a --generation=2 --format=json\n\n"
+      "JSON is that of proto/phobos/tuner/v1 (64-bit numbers are texts there). A spread "
+      "is a fraction in\nJSON and in Python: 0.25 where tables say 25.0 %.\n"
+      "A daemon is ended by kill with the pid that status shows; what it keeps stays.\n"
+      "Exit status: 0, 1 where the daemon cannot be reached or refuses, 2 for a wrong "
+      "command line.\n");
   return text;
 }
 
