@@ -24,11 +24,12 @@ absl::Status WhyNotCompiled(const compiler::v1::Variant& variant, const std::str
   const std::string race =
       absl::StrCat("its blocks race for an element: ",
                    variant.reason().empty() ? variant.race_detail() : variant.reason());
-  const absl::Status status = error::Make(absl::StatusCode::kFailedPrecondition,
-                                          is_race    ? tuner::v1::ERROR_REASON_RACE
-                                          : is_error ? tuner::v1::ERROR_REASON_BAD_SOURCE
-                                                     : tuner::v1::ERROR_REASON_BAD_ARGUMENT,
-                                          is_race ? race : variant.reason());
+  const absl::Status status =
+      error::Make(absl::StatusCode::kFailedPrecondition,
+                  is_race    ? tuner::v1::ERROR_REASON_RACE
+                  : is_error ? tuner::v1::ERROR_REASON_BAD_SOURCE
+                             : tuner::v1::ERROR_REASON_BAD_ARGUMENT,
+                  is_race ? race : variant.reason(), is_race ? error::kRaceRemedy : "");
   return error::About(status, tuner::v1::ERROR_REASON_UNSPECIFIED, kernel, "");
 }
 

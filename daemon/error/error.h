@@ -18,6 +18,11 @@ namespace phobos::error {
 absl::Status Make(absl::StatusCode code, tuner::v1::ErrorReason reason, const std::string& message,
                   const std::string& remedy = "");
 
+// What to do about blocks that race.
+inline constexpr char kRaceRemedy[] =
+    "let no block touch an element that another one writes: give each block elements of its own, "
+    "or update those that they share by ph.atomic_add and the like";
+
 // `status` with this detail instead of the one it has. OK stays OK.
 absl::Status Attach(const absl::Status& status, const tuner::v1::ErrorDetail& detail);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/engine/join/run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,11 +61,20 @@ void Identify(const Subject& subject, const Job::Inputs& inputs, tuner::v1::Resu
   result.set_key_text(subject.key.text);
 }
 
+// One sentence for whoever reads why no variant passed.
+std::string RemedyFor(const std::vector<tuner::v1::VariantResult>& failed) {
+  const bool is_race = std::any_of(failed.begin(), failed.end(), [](const auto& variant) {
+    return variant.status() == tuner::v1::VARIANT_STATUS_RACE;
+  });
+  return is_race ? error::kRaceRemedy : "mend what the reasons name, and tune again with force";
+}
+
 absl::Status WithVariants(const absl::Status& status,
                           const std::vector<tuner::v1::VariantResult>& failed) {
   if (failed.empty()) return status;
   tuner::v1::ErrorDetail detail = error::DetailOf(status);
   detail.set_reason(tuner::v1::ERROR_REASON_NO_WINNER);
+  if (detail.remedy().empty()) detail.set_remedy(RemedyFor(failed));
   detail.clear_variants();
   for (const tuner::v1::VariantResult& variant : failed) *detail.add_variants() = variant;
   return error::Attach(status, detail);

@@ -335,6 +335,7 @@ TEST_F(EngineTest, SlowCompilersStarveNobody) {
   TuneAt(16);
   absl::Notification may_go;
   runner->before_single_compile = [&](int variant) {
+  EXPECT_THAT(error::DetailOf(racy).remedy(), HasSubstr("ph.atomic_"));
     if (variant == 0) may_go.WaitForNotification();
   };
   constexpr int kCompiles = 40;

@@ -454,6 +454,17 @@ TEST_F(TunesTest, StoppedItTellsWhoWaitsAndWhoComes) {
   EXPECT_EQ(TuningCaller(*this, 2).Run(OpenFor(16)).code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(TunesTest, WhereVariantsRaceTheRemedyIsAboutThat) {
+  Begin();
+  tune = [](auto&, auto&, auto&, auto&, auto&, std::vector<tuner::v1::VariantResult>* failed) {
+    failed->emplace_back().set_status(tuner::v1::VARIANT_STATUS_RACE);
+    return absl::StatusOr<tuner::v1::Result>(absl::FailedPreconditionError("no variant passed"));
+  };
+  TuningCaller caller(*this, 1);
+  EXPECT_FALSE(caller.Run(OpenFor(16)).ok());
+  EXPECT_EQ(error::DetailOf(caller.sink().status()).remedy(), error::kRaceRemedy);
+}
+
 TEST_F(TunesTest, NoWinnerCarriesEveryReason) {
   Begin();
   tune = [](auto&, auto&, auto&, auto&, auto&, std::vector<tuner::v1::VariantResult>* failed) {
@@ -468,6 +479,7 @@ TEST_F(TunesTest, NoWinnerCarriesEveryReason) {
   EXPECT_EQ(detail.reason(), tuner::v1::ERROR_REASON_NO_WINNER);
   ASSERT_EQ(detail.variants_size(), 1);
   EXPECT_EQ(detail.variants(0).reason(), "out[0]: got 1, want 2");
+  EXPECT_EQ(detail.remedy(), "mend what the reasons name, and tune again with force");
   // Nothing was stored: the next one tunes.
   tune = nullptr;
   EXPECT_TRUE(TuningCaller(*this, 1).Run(OpenFor(16)).ok());

@@ -199,7 +199,7 @@ class LaunchTest(Case):
                 try:
                     function()
                 except ph.PhobosError as error:
-                    said[name] = [type(error).__name__, str(error)]
+                    said[name] = [type(error).__name__, str(error), error.remedy]
             x, y, out = arrays(5000)
             attempt("overlap", lambda: add[grid](x, y, x))
             attempt("race", lambda: racing[grid](x, out))
@@ -208,13 +208,14 @@ class LaunchTest(Case):
             attempt("length", lambda: add[grid](x, y[:3], out))
             say(said=said)
             """)
-        kind, text = ended.said["overlap"]
+        kind, text, _ = ended.said["overlap"]
         self.assertEqual(kind, "ArgumentError")
         self.assertRegex(text, r"out.*x|x.*out")
-        kind, text = ended.said["race"]
+        kind, text, remedy = ended.said["race"]
         self.assertEqual(kind, "LaunchError")
         self.assertRegex(text, "(?i)race")
-        kind, text = ended.said["source"]
+        self.assertIn("ph.atomic_add", remedy)
+        kind, text, _ = ended.said["source"]
         self.assertEqual(kind, "KernelSourceError")
         self.assertIn("BLOCKS", text)
         self.assertIn("^", text)
