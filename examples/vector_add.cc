@@ -26,6 +26,14 @@ phobos::Status Reference(phobos::ReferenceArguments& arguments) {
   return arguments.Set<float>("out", sum);
 }
 
+// "8.25 ms", or "3.1 us" where milliseconds would be mostly zeros.
+std::string Shown(double ns) {
+  char text[32];
+  const bool is_short = ns < 1e6;
+  std::snprintf(text, sizeof(text), is_short ? "%.1f us" : "%.2f ms", ns / (is_short ? 1e3 : 1e6));
+  return text;
+}
+
 phobos::Grid Blocks(const phobos::Meta& meta) {
   return {(meta["N"] + meta["BLOCK"] - 1) / meta["BLOCK"], 1, 1};
 }
@@ -75,15 +83,15 @@ int Run(const char* path, int64_t n) {
     const int64_t* value = std::get_if<int64_t>(&setting.value);
     if (setting.name == "BLOCK" && value != nullptr) block = *value;
   }
-  std::printf("winner BLOCK=%lld, %.3f ms, generation %lld\n", static_cast<long long>(block),
-              static_cast<double>((*result)->best_ns) / 1e6,
+  std::printf("winner BLOCK=%lld, %s, generation %lld\n", static_cast<long long>(block),
+              Shown(static_cast<double>((*result)->best_ns)).c_str(),
               static_cast<long long>((*result)->generation));
   const auto began = std::chrono::steady_clock::now();
   if (const phobos::Status again = (*kernel)->Launch(arguments, Blocks); !again.ok()) {
     return Fail(again);
   }
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
-  std::printf("a launch: %.3f ms\n", took.count());
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
+  std::printf("a launch: %s\n", Shown(took.count()).c_str());
   return 0;
 }
 

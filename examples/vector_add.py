@@ -40,6 +40,11 @@ def fastest(function, times=5):
     return best
 
 
+def shown(seconds):
+    """ "8.25 ms", or "3.1 us" where milliseconds would be mostly zeros."""
+    return f"{1e3 * seconds:.2f} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.1f} us"
+
+
 def main(n):
     numbers = np.random.default_rng(7)
     x = numbers.random(n, np.float32)
@@ -56,16 +61,20 @@ def main(n):
         sys.exit("the sum is wrong")
     if tunes:
         print(tunes[0])
-    else:
-        found = add.result(N=n)
+    elif (found := add.result(N=n)) is not None:
         print(
             f"launched without tuning: {found.winner}, the stored winner of generation"
-            f" {found.generation}; the first launch took {1e3 * seconds:.1f} ms"
+            f" {found.generation}; the first launch took {shown(seconds)}"
+        )
+    else:
+        print(
+            f"launched the first choices: no Result is stored at N={n}, and PHOBOS_TUNE=off keeps"
+            " launches from tuning; leave it out, or call add.tune"
         )
     ours = fastest(lambda: add[grid](x, y, out))
     numpy = fastest(lambda: np.add(x, y, out=out))
     rate = 12 * n / ours / 1e9
-    print(f"a launch: {1e3 * ours:.3f} ms, {rate:.1f} GB/s; numpy.add: {1e3 * numpy:.3f} ms")
+    print(f"a launch: {shown(ours)}, {rate:.1f} GB/s; numpy.add: {shown(numpy)}")
 
 
 if __name__ == "__main__":

@@ -110,6 +110,12 @@ class ExamplesTest(unittest.TestCase):
         self.assertIn("launched without tuning: {'BLOCK': ", second)
         self.assertNotIn("* winner", second)
 
+    def test_vector_add_says_that_it_launched_first_choices(self):
+        path = os.path.join(ROOT, "examples/vector_add.py")
+        said = self.run_python(path, "1000", PHOBOS_TUNE="off")
+        self.assertIn("launched the first choices: no Result is stored at N=1000", said)
+        self.assertRegex(said, r"a launch: [1-9]\d*\.\d us")
+
     def test_c_and_cpp_processes_get_the_winner_that_python_found(self):
         table = self.example("vector_add.py", "100000")
         block = re.search(r"^\*  BLOCK=(\d+)", table, re.MULTILINE).group(1)
