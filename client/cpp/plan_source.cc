@@ -11,6 +11,7 @@
 
 #include "base/digest.h"
 #include "client/cpp/gpu/memory.h"
+#include "client/cpp/plan/extents.h"
 #include "client/cpp/plan/load.h"
 #include "client/cpp/text.h"
 
@@ -42,25 +43,6 @@ KernelRef RefOf(const KernelSource& source) {
   ref.kernel = source.kernel;
   ref.file_name = source.file_name;
   return ref;
-}
-
-// Values of the key's extents, in the key's order.
-std::vector<int64_t> KeyOf(const KernelDescription& description,
-                           const std::vector<int64_t>& extents) {
-  std::vector<int64_t> key;
-  for (const std::string& name : description.key) {
-    for (size_t i = 0; i < extents.size(); ++i) {
-      if (description.extents[i] == name) key.push_back(extents[i]);
-    }
-  }
-  return key;
-}
-
-std::vector<Extent> NamedExtents(const KernelDescription& description,
-                                 const std::vector<int64_t>& extents) {
-  std::vector<Extent> named;
-  for (size_t i = 0; i < extents.size(); ++i) named.push_back({description.extents[i], extents[i]});
-  return named;
 }
 
 // What a daemon is wanted for where nothing is to be tuned.
@@ -316,6 +298,7 @@ StatusOr<Tuned> PlanSource::Tune(const TuneRequest& request) {
     tuned.cached = true;
     plan = std::move(hit.plan);
     facts.substitution = std::move(hit.substitution);
+    facts.recorded_extents = std::move(hit.recorded_extents);
     facts.generation = hit.generation;
     if (!hit.result.has_value()) {
       StatusOr<std::optional<Result>> stored = CurrentResult(request.extents);
@@ -329,6 +312,7 @@ StatusOr<Tuned> PlanSource::Tune(const TuneRequest& request) {
     plan = std::move(done.plan);
     tuned.result = std::move(done.result);
     facts.generation = tuned.result.generation;
+    facts.recorded_extents = RecordedExtents(tuned.result);
   }
   StatusOr<std::shared_ptr<const LoadedVariant>> loaded = LoadVariant(plan);
   if (!loaded.ok()) return Named(loaded.status(), key);
@@ -427,6 +411,7 @@ StatusOr<std::optional<PlanSource::Choice>> PlanSource::LookUpWinner(
   choice.variant = *std::move(loaded);
   choice.facts.generation = hit.generation;
   choice.facts.substitution = hit.substitution;
+  choice.facts.recorded_extents = hit.recorded_extents;
   if (!hit.substitution.empty()) client_->Warn(source_.kernel + ": " + hit.substitution);
   return std::optional<Choice>(std::move(choice));
 }
@@ -519,6 +504,8 @@ StatusOr<std::shared_ptr<const Plan>> PlanSource::MakePlan(const Description& de
                                                            Plan::Validity validity) {
   StatusOr<Promises> promises = Promises::Make(description, choice.variant->plan.variant, extents);
   if (!promises.ok()) return promises.status();
+  const std::string remark = RemarkOnExtents(*description, extents, choice.facts.recorded_extents);
+  if (!remark.empty()) client_->Warn(source_.kernel + ": " + remark);
   std::shared_ptr<launch::HostPool> pool;
   if (choice.variant->gpu == nullptr) {
     StatusOr<std::shared_ptr<launch::HostPool>> made = client_->Pool(source_.device_uuid);

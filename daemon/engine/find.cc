@@ -142,9 +142,7 @@ absl::StatusOr<tuner::v1::LookupResponse> Finder::Answer(const tuner::v1::Lookup
   }
   ASSIGN_OR_RETURN(Choice choice, Choose(*result, *kernel, chip, extents, {}));
   tuner::v1::Hit& hit = *response.mutable_hit();
-  *hit.mutable_plan() = std::move(choice.plan);
-  hit.set_substitution(choice.substitution);
-  hit.set_generation(result->generation());
+  hit = HitOf(std::move(choice), *result);
   if (request.want_result()) *hit.mutable_result() = *result;
   if (request.want_description()) *hit.mutable_description() = kernel->description;
   return response;
@@ -171,9 +169,11 @@ absl::StatusOr<Choice> Finder::Choose(const tuner::v1::Result& result, const Ker
                                           *chip.results, chip.artifacts));
       // It may be a newer compiler's than the tune's, which may have found a race meanwhile.
       const tuner::Admission judged = tuner::JudgeCompiled(compiled.variant);
-      const bool is_unknown = tuner::NeedsRecording(compiled.variant) && !variant->race_recorded();
+      const bool is_unproved = tuner::NeedsRecording(compiled.variant);
+      const bool is_unknown = is_unproved && !variant->race_recorded();
       if (judged.status == tuner::v1::VARIANT_STATUS_UNSPECIFIED && !is_unknown) {
-        return Choice{MakePlan(kernel.description, index, compiled, chip.name), reasons};
+        return Choice{MakePlan(kernel.description, index, compiled, chip.name), reasons,
+                      is_unproved};
       }
       reason = is_unknown ? "the present compiler cannot prove it free of races, and its tune made "
                             "no recording"
@@ -194,6 +194,15 @@ void Finder::KeepReady(const tuner::v1::LookupRequest& request, AnswerPtr answer
   const absl::MutexLock lock(&mutex_);
   if (ready_.size() >= kMostReady) ready_.clear();
   ready_[known.SerializeAsString()] = Ready{std::move(answer), changes, absl::Now()};
+}
+
+tuner::v1::Hit HitOf(Choice choice, const tuner::v1::Result& result) {
+  tuner::v1::Hit hit;
+  *hit.mutable_plan() = std::move(choice.plan);
+  hit.set_substitution(std::move(choice.substitution));
+  hit.set_generation(result.generation());
+  if (choice.is_recorded) *hit.mutable_recorded_extents() = result.extents();
+  return hit;
 }
 
 tuner::v1::LaunchPlan MakePlan(const compiler::v1::KernelDescription& description, int variant,

@@ -29,7 +29,11 @@ namespace phobos::engine {
 struct Choice {
   tuner::v1::LaunchPlan plan;
   std::string substitution;  // why it is not the winner; empty when it is
+  bool is_recorded = false;  // not proved free of races: the Result's recording found none
 };
+
+// The answer that tells of `choice`, which is of `result`.
+tuner::v1::Hit HitOf(Choice choice, const tuner::v1::Result& result);
 
 class Finder {
  public:

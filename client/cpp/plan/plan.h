@@ -47,6 +47,8 @@ class Plan {
     std::string substitution;  // not empty: this is not the winner, and why
     RaceVerdict race_verdict = RaceVerdict::kUnspecified;  // not kWinner
     std::string race_detail;
+    // Not empty: no proof says that it is free of races, only a recording of a launch with these.
+    std::vector<Extent> recorded_extents;
   };
 
   // How long it may be launched.

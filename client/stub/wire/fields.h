@@ -310,6 +310,7 @@ void Fields(F&& f, M& m) {
   f(4, "generation", m.generation);
   f(5, "substitution", m.substitution);
 }
+  f(6, "recorded_extents", m.recorded_extents);
 
 template <typename F, Is<Miss> M>
 void Fields(F&& f, M& m) {

@@ -46,6 +46,7 @@ struct Hit {
   std::optional<KernelDescription> description;
   int64_t generation = 0;
   std::string substitution;
+  std::vector<Extent> recorded_extents;
 };
 
 struct Miss {

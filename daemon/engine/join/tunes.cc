@@ -278,11 +278,9 @@ void Tunes::AnswerStored(uint64_t stream, const Opened& opened, const tuner::v1:
   tuner::v1::TuneEvent event;
   if (choice.ok()) {
     tuner::v1::Hit& hit = *event.mutable_hit();
-    *hit.mutable_plan() = std::move(choice->plan);
+    hit = HitOf(*std::move(choice), result);
     *hit.mutable_result() = result;
     *hit.mutable_description() = kernel.description;
-    hit.set_generation(result.generation());
-    hit.set_substitution(choice->substitution);
   }
   const absl::MutexLock lock(&mutex_);
   const auto found = streams_.find(stream);

@@ -214,6 +214,11 @@ grpc::Status FakeTuner::Lookup(const proto::LookupRequest& request,
   *hit->mutable_plan() = PlanOf(found->second.winner());
   hit->set_generation(found->second.generation());
   hit->set_substitution(substitution);
+  for (const auto& [name, value] : recorded_extents) {
+    auto& extent = *hit->add_recorded_extents();
+    extent.set_name(name);
+    extent.set_value(value);
+  }
   if (request.want_result()) *hit->mutable_result() = found->second;
   return grpc::Status::OK;
 }

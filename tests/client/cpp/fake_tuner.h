@@ -42,6 +42,8 @@ class FakeTuner {
   std::function<grpc::Status(grpc::ServerContext*, TuneStream*)> during_tune;
   // Sent with a Hit, as if the winner was not admissible.
   std::string substitution;
+  // Not empty: a Hit says that its variant was recorded at these.
+  std::vector<std::pair<std::string, int64_t>> recorded_extents;
   // Not empty: the devices are these cards, and the variants are PTX with the shared objects as
   // host twins (tests/gpu/fake_driver).
   std::vector<std::string> cards;

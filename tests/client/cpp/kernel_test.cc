@@ -392,6 +392,22 @@ TEST_F(KernelTest, SubstitutionsAreToldAndNotKept) {
             "the winner BLOCK=512 has 32-bit offsets");
 }
 
+TEST_F(KernelTest, ARecordingOfOtherExtentsIsToldOnce) {
+  for (const int64_t n : {1000, 999, 998}) tuner_.Store(n, 0);
+  tuner_.recorded_extents = {{"N", 1000}};
+  const auto kernel = Open(true);
+  Arrays same(1000), other(999), another(998);
+  ASSERT_EQ(Launch(*kernel, same), "ok");
+  EXPECT_TRUE(warnings_.empty());
+  ASSERT_EQ(Launch(*kernel, other), "ok");
+  ASSERT_EQ(Launch(*kernel, another), "ok");
+  ASSERT_EQ(Launch(*kernel, other), "ok");
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("add: its winner is not proved free of races, the recording that saw "
+                              "none was made at N=1000"),
+            std::string::npos);
+}
+
 TEST_F(KernelTest, ArtifactsThatCannotBeReadAreFetched) {
   tuner_.hides_paths = true;
   tuner_.Store(1000, 0);

@@ -156,6 +156,14 @@ TEST_F(EngineTest, AWinnerThatWasRecordedNeedsNoProof) {
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->hit().plan().variant(), 1);
   EXPECT_EQ(response->hit().substitution(), "");
+  ASSERT_EQ(response->hit().recorded_extents_size(), 1);
+  EXPECT_EQ(response->hit().recorded_extents(0).value(), 16);
+  // A tune that the store answers says so too; a compiler that proves it needs no recording.
+  TuningCaller caller(*this, 1);
+  ASSERT_TRUE(caller.Run(OpenFor(16)).ok());
+  EXPECT_EQ(tunes, 1);
+  runner->unproven_variant = -1;
+  EXPECT_EQ(Lookup(LookupFor(16))->hit().recorded_extents_size(), 0);
 }
 
 TEST_F(EngineTest, LargeRequestsAndFieldsThatAreNotKnownAreNotKeptReady) {
@@ -327,6 +335,7 @@ TEST_F(EngineTest, CompileGivesOneVariant) {
   EXPECT_EQ(racy.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(error::DetailOf(racy).reason(), tuner::v1::ERROR_REASON_RACE);
   EXPECT_THAT(std::string(racy.message()), HasSubstr("blocks 0 and 1"));
+  EXPECT_THAT(error::DetailOf(racy).remedy(), HasSubstr("ph.atomic_"));
 }
 
 // Compilers that take long keep nobody waiting who only reads.
@@ -335,7 +344,6 @@ TEST_F(EngineTest, SlowCompilersStarveNobody) {
   TuneAt(16);
   absl::Notification may_go;
   runner->before_single_compile = [&](int variant) {
-  EXPECT_THAT(error::DetailOf(racy).remedy(), HasSubstr("ph.atomic_"));
     if (variant == 0) may_go.WaitForNotification();
   };
   constexpr int kCompiles = 40;

@@ -79,6 +79,33 @@ class OnHost(Races, unittest.TestCase):
         self.assertEqual(self.tuner.artifacts(), artifacts)
 
 
+    # Tunes in one process, launches in another: scatter's M is no part of its key.
+    def test_launches_at_other_extents_than_the_recordings_are_warned_of_once(self):
+        self.begin()
+        self.outcomes("unique")
+        program = """
+import warnings
+import numpy as np
+import races
+def launch(m):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        out = np.zeros(m, np.float32)
+        races.scatter[races.grid](np.ones(races.LENGTH, np.float32), races.permutation(), out)
+        assert out[: races.LENGTH].all()
+    print(m - races.LENGTH, *(str(warning.message) for warning in caught))
+for more in 0, 5, 6, 5:
+    launch(races.LENGTH + more)
+"""
+        environment = {**self.tuner.environment}
+        environment["PYTHONPATH"] = os.pathsep.join([environment["PYTHONPATH"], HERE])
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=240)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        first, second, *rest = done.stdout.splitlines()
+        self.assertEqual((first, rest), ("0", ["6", "5"]), done.stdout)
+        self.assertRegex(second, "^5 scatter: its winner is not proved free of races, .* made at N=1000, M=1000, and launches")
+
+
 class OnCard(Races, unittest.TestCase):
     def begin(self, script=""):
         folder = tempfile.mkdtemp(prefix="phobos-test-", dir="/tmp")
