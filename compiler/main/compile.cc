@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <span>
 #include <thread>
 #include <utility>
@@ -90,9 +91,10 @@ v1::Shadow::Content ContentOf(passes::ShadowContent content) {
 
 // The race-recording form of a variant that was compiled. Errors: those of the disk alone.
 absl::StatusOr<v1::Recording> CompileRecording(const Compilation& compilation,
-                                               const ir::Function& function, int32_t index) {
+                                               const ir::Function& function,
+                                               const std::set<int32_t>& proved, int32_t index) {
   v1::Recording recording;
-  passes::Recording made = passes::Record(function);
+  passes::Recording made = passes::Record(function, proved);
   absl::StatusOr<Code> code = absl::UnknownError("not made");
   if (absl::Status status = passes::VerifyAfter(passes::kRecorded, made.function); !status.ok()) {
     code = std::move(status);
@@ -129,8 +131,10 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
     Fail(function.status(), variant);
     return absl::OkStatus();
   }
+  std::set<int32_t> proved;
   if (compilation.check_races) {
-    const race::Report report = race::Check(*function);
+    race::Report report = race::Check(*function);
+    proved = std::move(report.proved_params);
     variant->set_race_verdict(VerdictOf(report.verdict));
     variant->set_race_detail(report.detail);
     if (report.verdict == race::Verdict::kRace) {
@@ -149,7 +153,7 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
                    StoreArtifact(compilation, variant->index(), "", *std::move(code)));
   if (variant->race_verdict() != v1::RACE_VERDICT_UNPROVEN) return absl::OkStatus();
   ASSIGN_OR_RETURN(*variant->mutable_recording(),
-                   CompileRecording(compilation, *function, variant->index()));
+                   CompileRecording(compilation, *function, proved, variant->index()));
   return absl::OkStatus();
 }
 

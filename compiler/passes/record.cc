@@ -66,12 +66,14 @@ ir::Function WithoutBody(const ir::Function& function) {
 
 class Recorder {
  public:
-  explicit Recorder(const ir::Function& function)
+  Recorder(const ir::Function& function, const std::set<int32_t>& proved)
       : function_(function),
+        left_out_(proved),
         builder_(WithoutBody(function)),
         values_(function.value_count, ir::kNoValue) {}
 
   Recording Run() {
+    FindScatters(function_.body);
     Survey(function_.body);
     AddShadows();
     if (!function_.body.empty()) {
@@ -86,7 +88,16 @@ class Recorder {
   using Key = std::pair<int32_t, ShadowContent>;  // of a parameter
 
   bool IsRecorded(const Op& op) const {
-    return ir::IsAccess(op.opcode) && function_.params[op.index].is_written;
+    return ir::IsAccess(op.opcode) && function_.params[op.index].is_written &&
+           !left_out_.contains(op.index);
+  }
+
+  // A proof is about different blocks: it does not say that a scatter writes no element twice.
+  void FindScatters(const ir::Block& block) {
+    for (const Op& op : block) {
+      if (ir::IsAccess(op.opcode) && MayClash(op)) left_out_.erase(op.index);
+      for (const ir::Block& region : op.regions) FindScatters(region);
+    }
   }
 
   // Finds which shadows there are, and the lines of each.
@@ -225,6 +236,7 @@ class Recorder {
   }
 
   const ir::Function& function_;
+  std::set<int32_t> left_out_;  // tensors that need no shadows
   ir::Builder builder_;
   std::vector<ValueId> values_;  // in the recording, by ValueId in the original
   std::map<Key, std::set<int32_t>> lines_;
@@ -237,6 +249,8 @@ class Recorder {
 
 }  // namespace
 
-Recording Record(const ir::Function& function) { return Recorder(function).Run(); }
+Recording Record(const ir::Function& function, const std::set<int32_t>& proved) {
+  return Recorder(function, proved).Run();
+}
 
 }  // namespace phobos::compiler::passes

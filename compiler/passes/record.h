@@ -8,6 +8,7 @@
 #define PHOBOS_COMPILER_PASSES_RECORD_H_
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "compiler/ir/ir.h"
@@ -40,11 +41,12 @@ struct Recording {
   std::vector<Shadow> shadows;
 };
 
-// Of a tensor that the function writes, every access is recorded; of the others none is. Elements
-// that an access clips are not touched. A largest and a smallest number are all that is needed: of
-// two sets of blocks, different ones meet unless both sets are the same one block. REQUIRES: the
-// function passes ir::Verify; the result does too.
-Recording Record(const ir::Function& function);
+// Of a tensor that the function writes, every access is recorded; of the others none is, nor of
+// those in `proved`, which are known not to be raced for, unless a scatter may write an element of
+// them twice. Elements that an access clips are not touched. A largest and a smallest number are
+// all that is needed: of two sets of blocks, different ones meet unless both sets are the same one
+// block. REQUIRES: the function passes ir::Verify; the result does too.
+Recording Record(const ir::Function& function, const std::set<int32_t>& proved = {});
 
 }  // namespace phobos::compiler::passes
 

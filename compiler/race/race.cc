@@ -94,6 +94,7 @@ Report Check(const ir::Function& function) {
   }
   Report report;
   std::vector<Hint> hints;
+  std::set<int32_t> undecided_params;
   size_t pairs = 0;
   size_t undecided = 0;
   for (const Access& store : accesses) {
@@ -110,9 +111,13 @@ Report Check(const ir::Function& function) {
       }
       std::vector<Hint> found;
       if (AreDisjoint(function, symbols, store, other, &found)) continue;
+      undecided_params.insert(store.param());
       if (undecided++ == 0) report.detail = UnprovenText(function, symbols, store, other);
       if (undecided <= kMaxHintedPairs) hints.insert(hints.end(), found.begin(), found.end());
     }
+  }
+  for (const Access& access : accesses) {
+    if (!undecided_params.contains(access.param())) report.proved_params.insert(access.param());
   }
   if (undecided == 0) {
     report.verdict = Verdict::kRaceFree;

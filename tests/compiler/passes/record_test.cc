@@ -35,6 +35,33 @@ std::vector<ShadowContent> ContentsOf(const Recording& recording) {
   return contents;
 }
 
+TEST(RecordTest, WhatIsProvedHasNoShadows) {
+  const absl::StatusOr<ir::Function> function =
+      sema::LowerKernel({.parameters = kTensors, .body = R"(
+b: ph.let = ph.ctx.block.x * BLOCK
+x[b:+BLOCK] = 1.0
+ph.atomic_add(out[to[b:+BLOCK]], 1.0))"});
+  ASSERT_OK(function);
+  const int32_t x = 0, out = 2;
+  EXPECT_THAT(ContentsOf(Record(*function)),
+              ElementsAre(ShadowContent::kLastWrite, ShadowContent::kFirstWrite,
+                          ShadowContent::kLastAtomic, ShadowContent::kFirstAtomic));
+  const Recording recording = Record(*function, {x});
+  EXPECT_OK(ir::Verify(recording.function));
+  EXPECT_THAT(ContentsOf(recording),
+              ElementsAre(ShadowContent::kLastAtomic, ShadowContent::kFirstAtomic));
+  EXPECT_EQ(recording.shadows[0].param, out);
+}
+
+// One block may write an element twice, whatever others do.
+TEST(RecordTest, AScatterIsRecordedAlsoWhereItIsProved) {
+  const absl::StatusOr<ir::Function> function =
+      sema::LowerKernel({.parameters = kTensors, .body = R"(
+out[to[ph.iota(BLOCK)]] = 1.0)"});
+  ASSERT_OK(function);
+  EXPECT_EQ(Record(*function, {2}).shadows.size(), 4);
+}
+
 TEST(RecordTest, AMaskedScatter) {
   const Recording recording = Recorded({.parameters = kTensors, .body = R"(
 b: ph.let = ph.ctx.block.x * BLOCK

@@ -391,7 +391,7 @@ TEST(Differential, RecordingsFindWhatBruteForceFinds) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     const sema::KernelText text = Generator(seed).Kernel();
     ASSERT_OK_AND_ASSIGN(const ir::Function function, sema::LowerKernel(text));
-    const passes::Recording recording = passes::Record(function);
+    const passes::Recording recording = passes::Record(function, Check(function).proved_params);
     int launches = 0;
     ForEachLaunch(function, [&](const SmallLaunch& launch) {
       if (++launches % 7 != 0) return true;

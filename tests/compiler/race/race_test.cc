@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -412,6 +413,19 @@ TEST(Race, LoopsThatDoNothing) {
       {"before a store that all blocks make", One(loop + "out[0] = 1.0"), kUnproven},
       {"before one that is not proven", One(loop + "if x[b] > 0:\n    out[0] = 1.0"), kUnproven},
   });
+}
+
+TEST(Race, SaysOfWhichTensorsAllIsProved) {
+  ASSERT_OK_AND_ASSIGN(
+      const ir::Function function,
+      sema::LowerKernel({.parameters = "x: ph.tensor[ph.f32][N], to: ph.tensor[ph.i32][N], "
+                                       "out: ph.tensor[ph.f32][N]",
+                         .body = "b: ph.let = ph.ctx.block.x * BLOCK\n"
+                                 "x[b:+BLOCK] = x[b:+BLOCK] + 1.0\n"
+                                 "out[to[b:+BLOCK]] = 1.0"}));
+  const Report report = Check(function);
+  EXPECT_EQ(report.verdict, Verdict::kUnproven);
+  EXPECT_EQ(report.proved_params, (std::set<int32_t>{0}));
 }
 
 }  // namespace
