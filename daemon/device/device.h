@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,6 +91,10 @@ class Device {
   // earlier call gave; contents are unspecified. Nothing is given back before the Device dies, so a
   // second job finds it warm. ResourceExhausted: over what the device has, with both numbers.
   virtual absl::StatusOr<std::byte*> Reserve(int64_t bytes, bool flush) = 0;
+
+  // Bytes that Reserve could give now without its flush buffer, what it gave before among them; the
+  // largest number where that has no limit.
+  virtual absl::StatusOr<int64_t> FreeBytes() { return std::numeric_limits<int64_t>::max(); }
 
   // Memory beside Reserve's, aligned to 256, for what a later job needs, so that it can be copied
   // before that job begins. Takes the place of what an earlier call gave, of which no more than

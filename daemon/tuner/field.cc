@@ -188,7 +188,6 @@ absl::Status Field::Load(int variant) {
   switch (loaded.code()) {
     case absl::StatusCode::kOk:
       KeepUsage(*outcome, results_[static_cast<size_t>(variant)]);
-      entry.recording_failure = outcome->recording_failure();
       return absl::OkStatus();
     case absl::StatusCode::kAborted:
     case absl::StatusCode::kUnavailable:
@@ -258,10 +257,6 @@ bool Field::NeedsRecording(int variant) const {
 
 absl::StatusOr<std::optional<worker::CheckOutcome>> Field::Record(int variant, uint64_t seed) {
   Entry& entry = entries_[static_cast<size_t>(variant)];
-  if (!entry.recording_failure.empty()) {
-    PutOut(variant, v1::VARIANT_STATUS_RACE_CHECK_FAILED, NotRecorded(entry.recording_failure));
-    return std::nullopt;
-  }
   worker_.SetLaunchLimit(measuring_.longest_launch_limit);
   absl::StatusOr<worker::CheckOutcome> outcome = worker_.Record(variant, seed);
   worker_.SetLaunchLimit(LaunchLimit(fastest_ns_, measuring_));
@@ -292,6 +287,7 @@ absl::Status Field::AbsorbRecording(const absl::Status& error, int variant) {
     if (++entry.recording_deaths < kMostDeaths && !death.timed_out) return absl::OkStatus();
     why = death.timed_out ? absl::StrCat("it ", death.how)
                           : absl::StrCat("it ended the worker process twice, last by ", death.how);
+    results_[static_cast<size_t>(variant)].set_recording_died(true);
   } else if (!absl::IsResourceExhausted(error) && !absl::IsFailedPrecondition(error)) {
     return error;
   }

@@ -71,7 +71,6 @@ class Field {
     bool is_running = false;
     bool is_loaded = false;
     bool needs_recording = false;
-    std::string recording_failure;  // why its form cannot be loaded
     int deaths = 0;
     int recording_deaths = 0;
   };

@@ -88,7 +88,14 @@ absl::Status Job::ReserveMemory(int64_t bytes) {
   const int64_t shadows = setup_.shadow_bytes();
   if (shadows > 0) {
     const int64_t begin = (bytes + kKeptAlignment - 1) / kKeptAlignment * kKeptAlignment;
-    const absl::StatusOr<std::byte*> all = device_.Reserve(begin + shadows, setup_.flush());
+    ASSIGN_OR_RETURN(const int64_t free, device_.FreeBytes());
+    const absl::StatusOr<std::byte*> all =
+        shadows <= (free - begin) / 2
+            ? device_.Reserve(begin + shadows, setup_.flush())
+            : absl::ResourceExhaustedError(
+                  absl::StrCat("half of the ", std::max<int64_t>(free - begin, 0),
+                               " bytes that the tensors leave is the most that shadows may take; "
+                               "tune with smaller arguments or free memory"));
     if (all.ok()) {
       base_ = *all;
       shadows_.emplace(setup_, device_, base_ + begin);
@@ -184,16 +191,7 @@ absl::StatusOr<LoadOutcome> Job::Load(const VariantSetup& variant) {
   Variant loaded;
   loaded.kernel = std::move(kernel);
   loaded.grid = variant.grid();
-  if (variant.has_recording()) {
-    loaded.recording = variant.recording();
-    auto recorder = device_.Load(RecordingFileOf(variant));
-    if (absl::IsAborted(recorder.status())) return recorder.status();
-    if (recorder.ok()) {
-      loaded.recording_kernel = *std::move(recorder);
-    } else {
-      outcome.set_recording_failure(std::string(recorder.status().message()));
-    }
-  }
+  if (variant.has_recording()) loaded.recorded = variant;
   variants_[variant.variant()] = std::move(loaded);
   return outcome;
 }
@@ -425,9 +423,10 @@ absl::StatusOr<CheckOutcome> Job::Check(int variant, uint64_t seed) {
 }
 
 std::string Job::WhyNotRecorded(const Variant& variant) const {
-  if (variant.recording_kernel == nullptr) return "it is not loaded";
+  if (!variant.recorded.has_value()) return "there is none";
   if (!shadows_.has_value()) {
-    return absl::StrCat("it needs ", ShadowBytes(variant.recording.recording(), setup_),
+    const int64_t needed = ShadowBytes(variant.recorded->recording().recording(), setup_);
+    return absl::StrCat("it needs ", needed,
                         " bytes for shadows beside the tensors: ", no_shadows_);
   }
   const tuner::v1::Grid& grid = variant.grid;
@@ -443,13 +442,23 @@ absl::StatusOr<CheckOutcome> Job::Record(int variant, uint64_t seed) {
   outcome.set_status(tuner::v1::VARIANT_STATUS_RACE_CHECK_FAILED);
   outcome.set_reason(WhyNotRecorded(*found));
   if (!outcome.reason().empty()) return outcome;
-  const compiler::v1::Recording& recording = found->recording.recording();
+  // Loaded here, for this launch alone: what it does to the process then is not the variant's
+  // doing.
+  const absl::StatusOr<std::unique_ptr<device::Kernel>> kernel =
+      device_.Load(RecordingFileOf(*found->recorded));
+  if (absl::IsAborted(kernel.status())) return kernel.status();
+  if (!kernel.ok()) {
+    outcome.set_reason(
+        absl::StrCat("it cannot be loaded: ", std::string(kernel.status().message())));
+    return outcome;
+  }
+  const compiler::v1::Recording& recording = found->recorded->recording().recording();
   RETURN_IF_ERROR(shadows_->Clear(recording));
   RETURN_IF_ERROR(MakeFresh(seed));
   std::vector<uint64_t> slots = slots_;
   const std::vector<uint64_t> more = shadows_->Slots(recording);
-  slots.insert(slots.begin() + found->recording.first_slot(), more.begin(), more.end());
-  RETURN_IF_ERROR(Launch(variant, *found->recording_kernel, slots, found->grid));
+  slots.insert(slots.begin() + found->recorded->recording().first_slot(), more.begin(), more.end());
+  RETURN_IF_ERROR(Launch(variant, **kernel, slots, found->grid));
   ASSIGN_OR_RETURN(const device::Outcome launched, Finish());
 
   if (!launched.samples_ns.empty()) outcome.set_launch_ns(launched.samples_ns.back());

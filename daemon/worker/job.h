@@ -44,8 +44,8 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // With its race-recording form, if it has one. Errors are Device::Load's and concern this variant
-  // alone.
+  // Not its race-recording form, which Record loads. Errors are Device::Load's and concern this
+  // variant alone.
   absl::StatusOr<LoadOutcome> Load(const VariantSetup& variant);
 
   // One launch on fresh copies between fresh canaries, then everything is looked at: canaries,
@@ -71,8 +71,7 @@ class Job {
   struct Variant {
     std::unique_ptr<device::Kernel> kernel;
     tuner::v1::Grid grid;
-    RecordingSetup recording;
-    std::unique_ptr<device::Kernel> recording_kernel;  // null: there is none, or it failed to load
+    std::optional<VariantSetup> recorded;  // what its race-recording form is loaded from
   };
 
   // A tensor's bytes as the caller gave them, what is expected, and whether the device's copy may

@@ -196,6 +196,7 @@ void Fields(F&& f, M& m) {
   f(14, "race_detail", m.race_detail);
   f(15, "grid", m.grid);
   f(16, "race_recorded", m.race_recorded);
+  f(17, "recording_died", m.recording_died);
 }
 
 template <typename F, Is<TimeSplit> M>
@@ -309,8 +310,8 @@ void Fields(F&& f, M& m) {
   f(3, "description", m.description);
   f(4, "generation", m.generation);
   f(5, "substitution", m.substitution);
-}
   f(6, "recorded_extents", m.recorded_extents);
+}
 
 template <typename F, Is<Miss> M>
 void Fields(F&& f, M& m) {

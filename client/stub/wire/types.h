@@ -187,6 +187,7 @@ struct VariantResult {
   std::string race_detail;
   std::optional<Grid> grid;
   bool race_recorded = false;
+  bool recording_died = false;
 };
 
 struct TimeSplit {

@@ -102,6 +102,11 @@ class CpuDevice : public Device {
     return arena_.data();
   }
 
+  absl::StatusOr<int64_t> FreeBytes() override {
+    ASSIGN_OR_RETURN(const Memory memory, ReadMemory(MachineRoot()));
+    return memory.available_bytes + arena_.bytes();
+  }
+
   absl::StatusOr<std::unique_ptr<Kernel>> Load(const KernelFile& file) override {
     const int64_t scratch = file.artifact.scratch_bytes();
     ASSIGN_OR_RETURN(const Memory memory, ReadMemory(MachineRoot()));

@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "daemon/device/cpu/cgroup.h"
 
 namespace phobos::device {
 namespace {
@@ -103,8 +104,13 @@ absl::StatusOr<Memory> ReadMemory(const MachineRoot& root) {
     if (name == "MemTotal:") memory.total_bytes = kilobytes << 10;
     if (name == "MemAvailable:") memory.available_bytes = kilobytes << 10;
   }
-  if (memory.total_bytes > 0 && memory.available_bytes > 0) return memory;
-  return absl::UnavailableError("/proc/meminfo does not tell how much memory there is");
+  if (memory.total_bytes <= 0 || memory.available_bytes <= 0) {
+    return absl::UnavailableError("/proc/meminfo does not tell how much memory there is");
+  }
+  const GroupMemory group = ReadGroupMemory(root.path);
+  memory.total_bytes = std::min(memory.total_bytes, group.limit_bytes);
+  memory.available_bytes = std::min(memory.available_bytes, group.available_bytes);
+  return memory;
 }
 
 absl::StatusOr<std::string> NativeChip() {

@@ -28,8 +28,8 @@ std::optional<int64_t> LastLevelCacheBytes(const MachineRoot& root);
 // The same by CPUID's cache leaves; nullopt when the processor has none.
 std::optional<int64_t> LastLevelCacheBytesByCpuid();
 
-// Bytes of memory: all of it, and what a new job can have without swapping. Unavailable:
-// /proc/meminfo cannot be read.
+// Bytes of memory: all of it, and what a new job can have without swapping; where control groups
+// allow less, that. Unavailable: /proc/meminfo cannot be read.
 struct Memory {
   int64_t total_bytes = 0;
   int64_t available_bytes = 0;

@@ -213,6 +213,11 @@ class CudaDevice : public Device {
     return reinterpret_cast<std::byte*>(arena_.address());
   }
 
+  absl::StatusOr<int64_t> FreeBytes() override {
+    ASSIGN_OR_RETURN(const int64_t left, CheckMemory(0, 0));
+    return left + arena_.bytes();
+  }
+
   absl::StatusOr<std::byte*> ReservePreloaded(int64_t bytes) override {
     // As in Reserve: what is left over would be missing to the job.
     if (preloaded_.bytes() > bytes) preloaded_.Free();

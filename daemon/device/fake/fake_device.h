@@ -30,6 +30,7 @@ class FakeDevice : public Device {
   // The calls of Device. Copies and launches happen at once; a launch that the script lets crash or
   // hang does so here.
   absl::StatusOr<std::byte*> Reserve(int64_t bytes, bool flush) override;
+  absl::StatusOr<int64_t> FreeBytes() override { return script_.memory_bytes; }
   absl::StatusOr<std::unique_ptr<Kernel>> Load(const KernelFile& file) override;
   absl::Status Copy(std::byte* to, const std::byte* from, int64_t bytes) override;
   absl::Status Flush() override;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/engine/key.h"
 
 namespace phobos::engine {
 namespace {
@@ -38,6 +40,11 @@ std::string GuiltyName(const std::string& source_digest, const std::string& comp
                       device.card_name());
 }
 
+std::string RecordingsName(const std::string& guilty_name,
+                           const google::protobuf::RepeatedPtrField<tuner::v1::Extent>& extents) {
+  return absl::StrCat(guilty_name, "\nrecorded at ", ExtentsText(extents));
+}
+
 std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
                                                    const std::string& name) {
   const absl::StatusOr<std::optional<std::string>> fact = store.Recall(kKind, name);
@@ -46,25 +53,48 @@ std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
   return {detail.variants().begin(), detail.variants().end()};
 }
 
-absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
-                            const std::vector<tuner::v1::VariantResult>& known,
-                            const std::vector<tuner::v1::VariantResult>& variants) {
+namespace {
+
+absl::Status Remember(cache::ResultStore& store, const std::string& name,
+                      const std::vector<tuner::v1::VariantResult>& known,
+                      const std::vector<tuner::v1::VariantResult>& variants,
+                      absl::FunctionRef<bool(const tuner::v1::VariantResult&)> is_guilty,
+                      const char* until) {
   if (variants.empty()) return absl::OkStatus();
-  const bool device_works = std::any_of(variants.begin(), variants.end(), CameThrough);
   tuner::v1::ErrorDetail detail;
   for (const tuner::v1::VariantResult& variant : known) *detail.add_variants() = variant;
   for (const tuner::v1::VariantResult& variant : variants) {
-    if (!IsGuilty(variant, device_works) || Has(known, variant.index())) continue;
+    if (!is_guilty(variant) || Has(known, variant.index())) continue;
     tuner::v1::VariantResult& fact = *detail.add_variants();
     fact.set_index(variant.index());
     fact.set_status(variant.status());
-    fact.set_reason(absl::StrCat(
-        variant.reason(), " (in an earlier tune; not tried again with this compiler and driver)"));
+    fact.set_reason(
+        absl::StrCat(variant.reason(), " (in an earlier tune; not tried again with ", until, ")"));
   }
   const std::string fact = detail.SerializeAsString();
   const absl::StatusOr<std::optional<std::string>> before = store.Recall(kKind, name);
   if (before.ok() && before->value_or("") == fact) return absl::OkStatus();
   return store.Remember(kKind, name, fact);
+}
+
+}  // namespace
+
+absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
+                            const std::vector<tuner::v1::VariantResult>& known,
+                            const std::vector<tuner::v1::VariantResult>& variants) {
+  const bool device_works = std::any_of(variants.begin(), variants.end(), CameThrough);
+  const auto is_guilty = [device_works](const auto& variant) {
+    return IsGuilty(variant, device_works);
+  };
+  return Remember(store, name, known, variants, is_guilty, "this compiler and driver");
+}
+
+absl::Status RememberRecordings(cache::ResultStore& store, const std::string& name,
+                                const std::vector<tuner::v1::VariantResult>& known,
+                                const std::vector<tuner::v1::VariantResult>& variants) {
+  return Remember(
+      store, name, known, variants, [](const auto& variant) { return variant.recording_died(); },
+      "this compiler and driver at these extents, but by force");
 }
 
 }  // namespace phobos::engine

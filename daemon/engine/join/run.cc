@@ -98,15 +98,23 @@ absl::StatusOr<tuner::v1::Result> MeasureOn(worker::Worker& worker, compile::Run
   cache::ResultStore& store = *subject.chip->results;
   const std::string name =
       GuiltyName(subject.key.source_digest, inputs.space->compiler_fingerprint, subject.device);
+  const std::string recordings = RecordingsName(name, inputs.open.extents());
   tuner::Spec spec = SpecOf(subject, inputs);
   const bool is_forced = inputs.open.newer_than_generation() != 0;
-  if (!is_forced) spec.guilty = RecallGuilty(store, name);
+  std::vector<tuner::v1::VariantResult> guilty, died;
+  if (!is_forced) {
+    guilty = RecallGuilty(store, name);
+    died = RecallGuilty(store, recordings);
+  }
+  spec.guilty = guilty;
+  spec.guilty.insert(spec.guilty.end(), died.begin(), died.end());
   std::vector<tuner::v1::VariantResult> variants;
   absl::StatusOr<tuner::v1::Result> result =
       tune(spec, *inputs.space, *inputs.arguments, worker, measuring, watch, stop, &variants);
   if (result.ok()) variants.assign(result->variants().begin(), result->variants().end());
   // Where the disk refuses, the next tune finds the guilty again; the status names the trouble.
-  RememberGuilty(store, name, spec.guilty, variants).IgnoreError();
+  RememberGuilty(store, name, guilty, variants).IgnoreError();
+  RememberRecordings(store, recordings, died, variants).IgnoreError();
   if (!result.ok()) return WithVariants(result.status(), variants);
   result->clear_key();
   Identify(subject, inputs, *result);

@@ -62,6 +62,42 @@ TEST_F(MachineTest, Memory) {
   EXPECT_THAT(ReadMemory(root_), StatusIs(absl::StatusCode::kUnavailable));
 }
 
+// Of 1000 kB, 600 are free on the machine.
+TEST_F(MachineTest, AGroupsLimitCountsWhereItIsSmaller) {
+  Write("/proc/self/cgroup", "0::/a/b\n");
+  const std::string group = "/sys/fs/cgroup/a";
+  Write(group + "/b/memory.max", "max\n");
+  Write(group + "/b/memory.current", "1000\n");
+  ASSERT_OK_AND_ASSIGN(Memory memory, ReadMemory(root_));
+  EXPECT_EQ(memory.available_bytes, 600 << 10);
+  // A limit of the group above; of its pages 50000 are files' that nobody uses.
+  Write(group + "/memory.max", "500000\n");
+  Write(group + "/memory.current", "400000\n");
+  Write(group + "/memory.stat", "anon 1\ninactive_file 50000\n");
+  ASSERT_OK_AND_ASSIGN(memory, ReadMemory(root_));
+  EXPECT_EQ(memory.total_bytes, 500000);
+  EXPECT_EQ(memory.available_bytes, 150000);
+  // Over its limit already.
+  Write(group + "/memory.current", "600000\n");
+  ASSERT_OK_AND_ASSIGN(memory, ReadMemory(root_));
+  EXPECT_EQ(memory.available_bytes, 0);
+}
+
+TEST_F(MachineTest, AGroupOfVersion1InAContainer) {
+  Write("/proc/self/cgroup", "5:devices:/\n4:hugetlb,memory:/docker/abc\n0::/\n");
+  // The folder is the container's own: the path is not below it.
+  const std::string folder = "/sys/fs/cgroup/memory";
+  Write(folder + "/memory.limit_in_bytes", "9223372036854771712\n");
+  Write(folder + "/memory.usage_in_bytes", "1000\n");
+  ASSERT_OK_AND_ASSIGN(Memory memory, ReadMemory(root_));
+  EXPECT_EQ(memory.total_bytes, 1000 << 10);
+  EXPECT_EQ(memory.available_bytes, 600 << 10);
+  Write(folder + "/memory.limit_in_bytes", "300000\n");
+  Write(folder + "/memory.stat", "inactive_file 7\ntotal_inactive_file 500\n");
+  ASSERT_OK_AND_ASSIGN(memory, ReadMemory(root_));
+  EXPECT_EQ(memory.available_bytes, 300000 - 500);
+}
+
 TEST_F(MachineTest, ProcessorName) {
   EXPECT_EQ(ProcessorName(root_), "Some CPU @ 3 GHz");
   Write("/proc/cpuinfo", "processor : 0\n");

@@ -66,6 +66,28 @@ TEST(Guilty, WhoIsTriedAgainAndComesThroughIsForgotten) {
   EXPECT_TRUE(RecallGuilty(*store, "add").empty());
 }
 
+TEST(Guilty, RecordingsThatDiedAreRememberedAtTheirExtents) {
+  const std::unique_ptr<cache::ResultStore> store = cache::MakeMemoryStore();
+  google::protobuf::RepeatedPtrField<tuner::v1::Extent> extents;
+  extents.Add()->set_name("N");
+  extents[0].set_value(1 << 20);
+  const std::string large = RecordingsName("add", extents);
+  extents[0].set_value(16);
+  const std::string small = RecordingsName("add", extents);
+  auto died = Variant(1, tuner::v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  // One that had no memory may have it the next time.
+  const auto no_memory = Variant(2, tuner::v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  died.set_recording_died(true);
+  ASSERT_OK(RememberRecordings(*store, large, {}, {died, no_memory}));
+  const auto known = RecallGuilty(*store, large);
+  ASSERT_EQ(known.size(), 1);
+  EXPECT_EQ(known[0].index(), 1);
+  EXPECT_EQ(known[0].status(), tuner::v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  EXPECT_THAT(known[0].reason(), HasSubstr("not tried again"));
+  EXPECT_TRUE(RecallGuilty(*store, small).empty());
+  EXPECT_TRUE(RecallGuilty(*store, "add").empty()) << "the variant itself did nothing wrong";
+}
+
 TEST(Guilty, EachFieldOfTheNameCounts) {
   tuner::v1::Device device;
   device.set_driver("1");

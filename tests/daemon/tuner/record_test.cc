@@ -104,6 +104,7 @@ TEST_F(RecordTest, ARecordingThatDoesNotEndIsNoPass) {
   ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
   EXPECT_THAT(Recordings(), ElementsAre("record 1"));
   EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  EXPECT_TRUE(result.variants(1).recording_died());
   EXPECT_EQ(result.variants(1).reason(),
             "could not be proved free of races, and its race-recording form gave no answer: it ran "
             "longer than 1.0 s");
@@ -132,19 +133,23 @@ TEST_F(RecordTest, ARecordingThatCannotBeMadeIsNoPass) {
   };
   ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
   EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  EXPECT_FALSE(result.variants(0).recording_died());
   EXPECT_THAT(result.variants(0).reason(), HasSubstr("gave no answer: no local memory"));
   EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
   EXPECT_THAT(result.variants(1).reason(), HasSubstr("it needs 4096 bytes for shadows"));
   EXPECT_EQ(result.winner(), 2);
 }
 
-TEST_F(RecordTest, ARecordingThatCannotBeLoadedIsNoPass) {
-  kernel_.LeaveUnproven(0);
-  worker_.usage.set_recording_failure("too many registers");
+TEST_F(RecordTest, WhatDiedInAnEarlierTuneIsNotTriedAgain) {
+  kernel_.LeaveUnproven(1);
+  v1::VariantResult& died = kernel_.spec.guilty.emplace_back();
+  died.set_index(1);
+  died.set_status(v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  died.set_reason("it ran longer than 10.0 s");
   ASSERT_OK_AND_ASSIGN(const v1::Result result, Tune());
-  EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
-  EXPECT_THAT(result.variants(0).reason(), HasSubstr("gave no answer: too many registers"));
   EXPECT_THAT(Recordings(), ElementsAre());
+  EXPECT_EQ(result.variants(1).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  EXPECT_EQ(result.variants(1).reason(), "it ran longer than 10.0 s");
 }
 
 }  // namespace

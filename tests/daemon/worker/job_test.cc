@@ -36,8 +36,10 @@ class JobTest : public ::testing::Test {
     ASSERT_OK(mark);
     preloaded_ = std::make_unique<Preloaded>(*device_);
     mark_ = std::make_unique<LaunchMark>(*std::move(mark));
+    JobSetup setup = in_place ? InPlace() : OutOfPlace();
+    setup.set_shadow_bytes(shadow_bytes_);
     ASSERT_OK_AND_ASSIGN(
-        job_, Job::Begin(in_place ? InPlace() : OutOfPlace(),
+        job_, Job::Begin(std::move(setup),
                          {absl::MakeConstSpan(reinterpret_cast<const std::byte*>(bytes_.data()),
                                               bytes_.size() * 4)},
                          *device_, *mark_, *preloaded_));
@@ -50,6 +52,16 @@ class JobTest : public ::testing::Test {
       setup.mutable_grid()->set_x(1);
       ASSERT_OK(job_->Load(setup));
     }
+  }
+
+  // Variant 0 with a race-recording form that has no shadows.
+  static VariantSetup Recorded() {
+    VariantSetup setup;
+    setup.mutable_grid()->set_x(1);
+    setup.mutable_grid()->set_y(1);
+    setup.mutable_grid()->set_z(1);
+    setup.mutable_recording()->set_first_slot(3);
+    return setup;
   }
 
   CheckOutcome Check(int variant, uint64_t seed = 1) {
@@ -113,6 +125,7 @@ class JobTest : public ::testing::Test {
     setup.set_seed(99);
   }
 
+  int64_t shadow_bytes_ = 0;  // of what Begin makes
   std::vector<float> bytes_;
   std::unique_ptr<device::FakeDevice> device_;
   std::unique_ptr<Preloaded> preloaded_;
@@ -126,6 +139,30 @@ TEST_F(JobTest, RightVariantPasses) {
   const CheckOutcome outcome = Check(0);
   EXPECT_EQ(outcome.status(), tuner::v1::VARIANT_STATUS_TIMED) << outcome.reason();
   EXPECT_EQ(outcome.launch_ns(), 100);
+}
+
+// A recording form is loaded by its own call, so that a death there is not the variant's.
+TEST_F(JobTest, ARecordingFormIsLoadedWhenItIsLaunched) {
+  Begin("");
+  const VariantSetup setup = Recorded();
+  device_->ClearCalls();
+  ASSERT_OK(job_->Load(setup));
+  EXPECT_THAT(device_->calls(), ElementsAre("load 0"));
+  device_->ClearCalls();
+  ASSERT_OK(job_->Record(0, 1));
+  EXPECT_THAT(device_->calls(), Contains("load 0"));
+}
+
+// What is free is not all for shadows: others want memory too.
+TEST_F(JobTest, ShadowsTakeNoMoreThanHalfOfWhatIsFree) {
+  shadow_bytes_ = 1 << 20;
+  for (const auto& [free, is_recorded] : {std::pair(3 << 20, true), std::pair(2 << 20, false)}) {
+    Begin(absl::StrCat("memory_bytes ", free));
+    ASSERT_OK(job_->Load(Recorded()));
+    ASSERT_OK_AND_ASSIGN(const CheckOutcome outcome, job_->Record(0, 1));
+    EXPECT_EQ(outcome.status() == tuner::v1::VARIANT_STATUS_TIMED, is_recorded) << free;
+    EXPECT_THAT(outcome.reason(), HasSubstr(is_recorded ? "" : "bytes that the tensors leave"));
+  }
 }
 
 TEST_F(JobTest, WrongResultNamesTheFirstBadIndex) {
