@@ -74,22 +74,22 @@ def autotune(limit=None, **constants):
                 f"@ph.autotune: {name} must be a list of values, not {said(values)}",
                 reason="decorator",
             )
-    return _marking("autotune")
+    return _marking("autotune", sys._getframe(1))
 
 
 def launch(threads, min_blocks=None):
     """Threads of a block: a multiple of 32, at most 1024; or a constant's name, as a string."""
-    return _marking("launch")
+    return _marking("launch", sys._getframe(1))
 
 
 def index_bits(bits):
     """Width of the generated offsets: 32, 64, or a constant's name, as a string."""
-    return _marking("index_bits")
+    return _marking("index_bits", sys._getframe(1))
 
 
 def aligned(**multiples):
     """Promises that a tensor's address, in bytes, or an extent's value is a multiple of n."""
-    return _marking("aligned")
+    return _marking("aligned", sys._getframe(1))
 
 
 def constraint(*conditions):
@@ -100,12 +100,12 @@ def constraint(*conditions):
                 f"@ph.constraint takes strings, not {said(condition)}",
                 reason="decorator",
             )
-    return _marking("constraint")
+    return _marking("constraint", sys._getframe(1))
 
 
 def fast_math(function):
     """Lets the compiler contract into fma and use approximate division and built-ins."""
-    return _marking("fast_math")(function)
+    return _marking("fast_math", sys._getframe(1))(function)
 
 
 def fn(function):
@@ -115,7 +115,11 @@ def fn(function):
     return KernelFunction(function)
 
 
-def _marking(name):
+def _marking(name, frame):
+    # A bare @ph.kernel is called when the annotations have been evaluated; what is written below it
+    # is called before.
+    check_annotations_deferred(frame)
+
     def decorate(function):
         if isinstance(function, Kernel):
             raise KernelSourceError(

@@ -15,6 +15,8 @@
 docs/python.md is the guide. Importing this module neither imports NumPy nor loads libphobos.so.
 """
 
+import builtins as _builtins_of_python
+
 from ._builtins import BUILTINS, Builtin, Context
 from ._decorators import aligned, autotune, constraint, fast_math, fn, index_bits, kernel, launch
 from ._errors import (
@@ -74,3 +76,10 @@ def __getattr__(name):
 globals().update({name: Builtin(name, doc) for name, doc in BUILTINS.items()})
 bool = DTYPES["bool"]
 del BUILTINS, Builtin, Context, DTYPES, Maker, Marker
+
+# `from phobos.lang import *` leaves Python its print, range, max ...: they are ph.print here.
+__all__ = sorted(
+    name
+    for name in globals()
+    if not name.startswith("_") and not hasattr(_builtins_of_python, name)
+)

@@ -51,6 +51,16 @@ class NamesTest(unittest.TestCase):
             # Asked for by `from phobos.lang import f32`.
             self.assertFalse(hasattr(ph, "__path__"))
 
+    def test_a_star_import_leaves_python_its_own_names(self):
+        names = {}
+        exec("from phobos.lang import *", names)
+        import builtins
+
+        self.assertEqual({name for name in names if hasattr(builtins, name)} - {"__doc__"}, set())
+        self.assertIs(names["f32"], ph.f32)
+        self.assertIs(names["kernel"], ph.kernel)
+        self.assertEqual(set(NAMES) - names.keys(), {name for name in NAMES if hasattr(builtins, name)})
+
     def test_dtypes_print_and_pickle_as_written(self):
         self.assertEqual(repr(ph.bf16), "ph.bf16")
         self.assertEqual(repr(ph.tensor[ph.f32][16, "N"]), "ph.tensor[ph.f32][16, N]")
@@ -194,6 +204,20 @@ class SourceTest(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("f: 'ROWS' in the annotation of 'x' is an extent", err)
         self.assertIn("from __future__ import annotations", err)
+
+    @unittest.skipIf(sys.version_info >= (3, 14), "annotations are deferred")
+    def test_an_extent_below_a_bare_kernel_decorator_is_explained(self):
+        for below in "autotune(BLOCK=[1, 2])", "launch(256)", "aligned(x=16)", "constraint('N > 1')":
+            status, _, err = run(f"""
+                import phobos.lang as ph
+
+                @ph.kernel
+                @ph.{below}
+                def f(x: ph.tensor[ph.f32][N]):
+                    pass
+                """)
+            self.assertEqual(status, 1, below)
+            self.assertIn("f: 'N' in the annotation of 'x' is an extent", err, below)
 
     def test_a_kernel_without_text_says_so_when_used(self):
         names = {}
