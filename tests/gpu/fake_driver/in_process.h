@@ -53,6 +53,8 @@ inline std::vector<std::string> InProcess(const std::string& script,
   for (std::string line; std::getline(trace, line);) {
     calls.push_back(line.substr(line.find(' ') + 1));
   }
+  remove(script_path.c_str());
+  remove(trace_path.c_str());
   return calls;
 }
 
