@@ -185,8 +185,7 @@ def erfc():
     )
 
 
-def main():
-    print(HEADER)
+def constants():
     ln2 = mp.log(2)
     emit_split("kLn2", "ln(2)", ln2, 2)
     emit_split("kLog2E", "1 / ln(2)", 1 / ln2, 2)
@@ -195,6 +194,9 @@ def main():
     emit_split("kHalfPi", "pi / 2", mp.pi / 2, 3)
     emit_split("kTwoOverPi", "2 / pi", 2 / mp.pi, 1)
 
+
+def exponentials():
+    ln2 = mp.log(2)
     bound = ln2 / 2 * mpf("1.001")
     polynomial(
         "kExp",
@@ -220,6 +222,9 @@ def main():
         -bound, bound, ranges(6), ranges(11),
         weight=lambda r: abs(r) / mp.exp(r * ln2),
     )
+
+
+def logarithms():
     low, high = mp.sqrt(mpf(1) / 2) - 1, mp.sqrt(mpf(2)) - 1
     log_rest = limit(lambda t: (mp.log1p(t) - t + t**2 / 2) / t**3, mpf(1) / 3)
     log_weight = limit(lambda t: abs(t**3 / mp.log1p(t)), mpf(10) ** -20)
@@ -238,6 +243,9 @@ def main():
         mpf(10) ** -12, most**2, ranges(3), ranges(7),
         weight=lambda z: z**2,
     )
+
+
+def sine_and_cosine():
     most = (mp.pi / 4 * mpf("1.001")) ** 2
     polynomial(
         "kSin",
@@ -253,6 +261,9 @@ def main():
         mpf(10) ** -12, most, ranges(3), ranges(6),
         weight=lambda z: z**2 / mp.cos(mp.sqrt(z)),
     )
+
+
+def tanh():
     most = mpf("0.6251") ** 2
     polynomial(
         "kTanh",
@@ -261,6 +272,9 @@ def main():
         mpf(10) ** -12, most, ranges(5), ranges(11),
         weight=lambda z: z * mp.sqrt(z) / mp.tanh(mp.sqrt(z)),
     )
+
+
+def erf():
     most = mpf("1.0001") ** 2
     polynomial(
         "kErf",
@@ -269,6 +283,16 @@ def main():
         mpf(10) ** -12, most, ranges(7), ranges(15),
         weight=lambda z: mp.sqrt(z) / mp.erf(mp.sqrt(z)),
     )
+
+
+def main():
+    print(HEADER)
+    constants()
+    exponentials()
+    logarithms()
+    sine_and_cosine()
+    tanh()
+    erf()
     erfc()
     print(FOOTER)
 

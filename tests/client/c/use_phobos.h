@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The part of the test of the C ABI that is C. One thread.
 #ifndef PHOBOS_TESTS_CLIENT_C_USE_PHOBOS_H_
 #define PHOBOS_TESTS_CLIENT_C_USE_PHOBOS_H_
 

@@ -24,10 +24,6 @@ using ::testing::HasSubstr;
 
 class EngineTest : public ::testing::Test, public EngineFixture {
  protected:
-  void Begin() {
-    Start();
-    Introduce();
-  }
   void TuneAt(int64_t n, const std::string& text = kSource) {
     TuningCaller caller(*this, 1);
     const absl::Status status = caller.Run(OpenFor(n, text));

@@ -16,6 +16,7 @@
 #include "cache/memory_store.h"
 #include "daemon/engine/engine.h"
 #include "tests/daemon/engine/fakes.h"
+#include "tests/daemon/engine/messages.h"
 
 namespace phobos::engine {
 
@@ -85,6 +86,11 @@ struct EngineFixture {
     tuner::v1::LookupRequest request = LookupFor(16, text);
     request.mutable_kernel()->set_source_text(text);
     ASSERT_TRUE(Lookup(request).ok());
+  }
+
+  void Begin() {
+    Start();
+    Introduce();
   }
 
   static tuner::v1::LookupRequest LookupFor(int64_t n, const std::string& text = kSource) {

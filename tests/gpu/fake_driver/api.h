@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/launch/cuda/functions.h"
-#include "tests/gpu/fake_driver/world.h"
+#include "tests/gpu/fake_driver/card/world.h"
 
 namespace phobos::launch::cuda {
 

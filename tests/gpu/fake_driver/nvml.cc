@@ -10,7 +10,7 @@
 
 #include <atomic>
 
-#include "tests/gpu/fake_driver/script.h"
+#include "tests/gpu/fake_driver/script/script.h"
 
 namespace {
 

@@ -56,40 +56,33 @@ loud[(100,)](out)
 
 
 class PrintTest(unittest.TestCase):
-    def test_a_launch_prints_and_a_tune_does_not(self):
+
+    def program(self, text, threads):
+        """A process of its own that runs this text beside a daemon, with what it prints to standard error in a pipe."""
         tuner = Tuner("--rounds=3", "--warm-up=5ms")
         self.addCleanup(tuner.close)
         path = os.path.join(tuner.folder, "program.py")
         with open(path, "w") as file:
-            file.write(PROGRAM)
-        done = subprocess.run(
-            [sys.executable, path],
-            env={**tuner.environment, "PHOBOS_THREADS": "1"},
-            capture_output=True,
-            text=True,
-        )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = done.stderr.splitlines()
-        self.assertEqual(
-            lines[lines.index("tuned") :],
-            [
-                "tuned",
-                "doubled block 0: from 0 on: [0.0 1.0 2.0 3.0]",
-                "doubled block 1: from 4 on: [4.0 5.0 6.0 7.0]",
-            ],
-        )
-        self.assertFalse([line for line in lines[: lines.index("tuned")] if "block" in line])
+            file.write(text)
+        environment = {**tuner.environment, "PHOBOS_THREADS": str(threads)}
+        return subprocess.Popen([sys.executable, path], env=environment, stderr=subprocess.PIPE)
+
+    def test_a_launch_prints_and_a_tune_does_not(self):
+        with self.program(PROGRAM, threads=1) as program:
+            text = program.stderr.read().decode()
+        self.assertEqual(program.returncode, 0, text)
+        lines = text.splitlines()
+        tuned = lines.index("tuned")
+        self.assertEqual(lines[tuned:], [
+            "tuned",
+            "doubled block 0: from 0 on: [0.0 1.0 2.0 3.0]",
+            "doubled block 1: from 4 on: [4.0 5.0 6.0 7.0]",
+        ])
+        self.assertFalse([line for line in lines[:tuned] if "block" in line])
 
     def test_long_lines_come_out_in_one_piece_each(self):
-        tuner = Tuner("--rounds=3", "--warm-up=5ms")
-        self.addCleanup(tuner.close)
-        path = os.path.join(tuner.folder, "long_lines.py")
-        with open(path, "w") as file:
-            file.write(LONG_LINES)
-        with subprocess.Popen([sys.executable, path],
-                              env={**tuner.environment, "PHOBOS_THREADS": "4"},
-                              stderr=subprocess.PIPE) as program:
-            text = b""
+        text = b""
+        with self.program(LONG_LINES, threads=4) as program:
             while piece := os.read(program.stderr.fileno(), 3000):
                 text += piece
                 time.sleep(0.001)

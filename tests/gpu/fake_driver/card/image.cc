@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/fake_driver/image.h"
+#include "tests/gpu/fake_driver/card/image.h"
 
 #include <dlfcn.h>
 #include <setjmp.h>

@@ -8,8 +8,8 @@
 // A twin has the host ABI (Artifact in proto/phobos/compiler/v1/manifest.proto) and computes on the
 // CPU what the entry of that name would on the card. An entry without one does nothing. Immutable
 // but for the count of launches, which the stream's thread alone touches.
-#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_IMAGE_H_
-#define PHOBOS_TESTS_GPU_FAKE_DRIVER_IMAGE_H_
+#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_IMAGE_H_
+#define PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_IMAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include <string>
 
 #include "client/launch/cuda/declarations.h"
-#include "tests/gpu/fake_driver/script.h"
+#include "tests/gpu/fake_driver/script/script.h"
 
 namespace phobos::fake {
 
@@ -61,4 +61,4 @@ bool RunTwin(const Image::Entry& entry, const uint64_t* slots, const int64_t* gr
 
 }  // namespace phobos::fake
 
-#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_IMAGE_H_
+#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_IMAGE_H_

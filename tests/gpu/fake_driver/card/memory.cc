@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/fake_driver/memory.h"
+#include "tests/gpu/fake_driver/card/memory.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 // twice. The address that the API gives out cannot be read or written by the process, as on a real
 // card; the stream's thread works on the other mapping, which has unreadable pages on both sides.
 // Any thread.
-#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_MEMORY_H_
-#define PHOBOS_TESTS_GPU_FAKE_DRIVER_MEMORY_H_
+#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_MEMORY_H_
+#define PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_MEMORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -62,4 +62,4 @@ class Memory {
 
 }  // namespace phobos::fake
 
-#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_MEMORY_H_
+#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_MEMORY_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/fake_driver/stream.h"
+#include "tests/gpu/fake_driver/card/stream.h"
 
 #include <time.h>
 

@@ -3,8 +3,8 @@
 // A stream of the stand-in card: a thread that does what is queued, in order. And the card's own
 // clock, which event time stamps are read from: it goes on by what each operation took, or by what
 // the script says it took. Stream: any thread; Clock: any thread.
-#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_STREAM_H_
-#define PHOBOS_TESTS_GPU_FAKE_DRIVER_STREAM_H_
+#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_STREAM_H_
+#define PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_STREAM_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -57,4 +57,4 @@ class Clock {
 
 }  // namespace phobos::fake
 
-#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_STREAM_H_
+#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_STREAM_H_

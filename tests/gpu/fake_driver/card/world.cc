@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/fake_driver/world.h"
+#include "tests/gpu/fake_driver/card/world.h"
 
 #include <string.h>
 #include <unistd.h>

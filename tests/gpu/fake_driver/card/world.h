@@ -2,8 +2,8 @@
 //
 // All that the stand-in driver of a process is: what libcuda keeps between its calls. There is one,
 // made by the first call. The parts guard themselves; the rest is guarded by `mutex`.
-#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_WORLD_H_
-#define PHOBOS_TESTS_GPU_FAKE_DRIVER_WORLD_H_
+#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_WORLD_H_
+#define PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_WORLD_H_
 
 #include <sys/types.h>
 
@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "client/launch/cuda/functions.h"
-#include "tests/gpu/fake_driver/image.h"
-#include "tests/gpu/fake_driver/memory.h"
-#include "tests/gpu/fake_driver/script.h"
-#include "tests/gpu/fake_driver/stream.h"
-#include "tests/gpu/fake_driver/trace.h"
+#include "tests/gpu/fake_driver/card/image.h"
+#include "tests/gpu/fake_driver/card/memory.h"
+#include "tests/gpu/fake_driver/card/stream.h"
+#include "tests/gpu/fake_driver/script/script.h"
+#include "tests/gpu/fake_driver/script/trace.h"
 
 // What the handles point to.
 namespace phobos::launch::cuda {
@@ -113,4 +113,4 @@ class World {
 
 }  // namespace phobos::fake
 
-#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_WORLD_H_
+#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_CARD_WORLD_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/fake_driver/script.h"
+#include "tests/gpu/fake_driver/script/script.h"
 
 #include <fcntl.h>
 #include <stdio.h>

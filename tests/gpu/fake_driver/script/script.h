@@ -36,8 +36,8 @@
 // TEXT means the kernels whose image has that text (a kernel's PTX begins with its name and
 // settings). `once FILE` after fail, stall, lost or hang: not when FILE exists, which it makes. A
 // value, any thread.
-#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_H_
-#define PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_H_
+#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_SCRIPT_H_
+#define PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_SCRIPT_H_
 
 #include <cstdint>
 #include <string>
@@ -113,4 +113,4 @@ Script ReadScript();
 
 }  // namespace phobos::fake
 
-#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_H_
+#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_SCRIPT_H_

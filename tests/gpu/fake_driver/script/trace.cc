@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/gpu/fake_driver/trace.h"
+#include "tests/gpu/fake_driver/script/trace.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

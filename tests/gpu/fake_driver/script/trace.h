@@ -5,15 +5,15 @@
 // happened and that nothing was allocated or loaded between samples; and the calls that the script
 // lets fail. Questions that are asked again and again (cuStreamQuery) are not written down. Any
 // thread, any process.
-#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_TRACE_H_
-#define PHOBOS_TESTS_GPU_FAKE_DRIVER_TRACE_H_
+#ifndef PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_TRACE_H_
+#define PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_TRACE_H_
 
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 
-#include "tests/gpu/fake_driver/script.h"
+#include "tests/gpu/fake_driver/script/script.h"
 
 namespace phobos::fake {
 
@@ -33,4 +33,4 @@ class Trace {
 
 }  // namespace phobos::fake
 
-#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_TRACE_H_
+#endif  // PHOBOS_TESTS_GPU_FAKE_DRIVER_SCRIPT_TRACE_H_
