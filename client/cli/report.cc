@@ -180,7 +180,7 @@ std::string Remarks(const proto::Result& result) {
   for (const proto::VariantResult& variant : result.variants()) {
     if (variant.index() != result.winner() || !variant.race_recorded()) continue;
     absl::StrAppend(&text, "races       not proved: a recording of the tune's launch saw none (",
-                    ShortReason(variant.race_detail()), ")\n");
+                    variant.race_detail().substr(0, variant.race_detail().find('\n')), ")\n");
   }
   return text;
 }

@@ -38,6 +38,10 @@ def heading(result):
     parts.append(f"generation {result.generation}" + (", cached" if result.cached else ""))
     if result.contended:
         parts.append("CONTENDED: others used the device while this was timed")
+    if result.stale:
+        parts.append("STALE: timed by another compiler than the present one")
+    if any(v.race_recorded for v in result.variants if v.index == result.winner_index):
+        parts.append("RACES: a recording of this launch saw none, no proof")
     return " | ".join(parts)
 
 

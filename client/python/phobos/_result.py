@@ -74,7 +74,8 @@ class Result:
     winner (dict), time (ns, the winner's), variants (list of Variant, by index), ties (indices
     within noise of the fastest), cached (a stored Result answered), generation, split (dict, phase
     -> ns; phases overlap), kernel, key and extents (dicts), device (dict), options (dict),
-    contended, and what else the daemon recorded in `record`.
+    contended, stale (timed by another compiler than the present one), and what else the daemon
+    recorded in `record`.
     """
 
     def __init__(self, record, message=b""):
@@ -100,6 +101,7 @@ class Result:
         self.split = {name[:-3]: int(value) for name, value in record.get("split", {}).items()}
         self.generation = int(record.get("generation", 0))
         self.contended = bool(record.get("contended", False))
+        self.stale = bool(record.get("stale", False))
         self.device = dict(record.get("device", {}))
         self.options = dict(record.get("options", {}))
 

@@ -50,6 +50,14 @@ class ResultTest(unittest.TestCase):
             " queue 40.0 us, upload 12.4 ms, compile 8.00 ms, timing 500 ms",
         )
 
+    def test_what_to_know_of_a_result_is_in_its_heading(self):
+        self.assertTrue(result(stale=True).stale)
+        self.assertIn("| STALE: timed by another", repr(result(stale=True)).splitlines()[0])
+        recorded = result()
+        self.assertNotIn("RACES", repr(recorded))
+        recorded.variants[1].race_recorded = True  # the winner
+        self.assertIn("| RACES: a recording", repr(recorded).splitlines()[0])
+
     def test_table_by_index_with_a_limit_ties_and_contention(self):
         text = result(ties=[0, 1], contended=True, cached=True).table(sort="index", limit=1)
         self.assertIn("generation 3, cached | CONTENDED", text)
