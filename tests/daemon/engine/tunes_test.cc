@@ -378,6 +378,30 @@ TEST_F(TunesTest, StoppedItTellsWhoWaitsAndWhoComes) {
   EXPECT_EQ(TuningCaller(*this, 2).Run(OpenFor(16)).code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(TunesTest, ARecordingThatDiedIsNotTriedAgainAtItsExtentsButByForce) {
+  Begin();
+  std::vector<int> guilty;
+  tune = [&](const tuner::Spec& spec, auto&, auto&, auto&, auto&, auto* failed) {
+    guilty.clear();
+    for (const auto& variant : spec.guilty) guilty.push_back(variant.index());
+    tuner::v1::VariantResult& variant = failed->emplace_back();
+    variant.set_index(1);
+    variant.set_status(tuner::v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+    variant.set_recording_died(true);
+    return absl::StatusOr<tuner::v1::Result>(absl::FailedPreconditionError("no variant passed"));
+  };
+  const auto tune_again = [&](const tuner::v1::Open& open) {
+    EXPECT_FALSE(TuningCaller(*this, 1).Run(open).ok());
+    return guilty;
+  };
+  EXPECT_THAT(tune_again(OpenFor(16)), ::testing::IsEmpty());
+  EXPECT_THAT(tune_again(OpenFor(16)), ::testing::ElementsAre(1));
+  EXPECT_THAT(tune_again(OpenFor(17)), ::testing::IsEmpty());
+  tuner::v1::Open force = OpenFor(16);
+  force.set_newer_than_generation(-1);
+  EXPECT_THAT(tune_again(force), ::testing::IsEmpty());
+}
+
 TEST_F(TunesTest, WhereVariantsRaceTheRemedyIsAboutThat) {
   Begin();
   tune = [](auto&, auto&, auto&, auto&, auto&, std::vector<tuner::v1::VariantResult>* failed) {

@@ -57,7 +57,7 @@ class EndToEndTest : public ::testing::Test {
     if (!recording_.empty()) {
       kernel_->LeaveUnproven(0);
       compile::CompiledVariant& unproven = kernel_->space.variants[0];
-      unproven.recording_path = unproven.artifact_path;
+      unproven.recording_path = Runfile(recording_file_);
       unproven.variant.mutable_recording()->mutable_artifact()->set_entry(recording_);
     }
     kernel_->spec.options.set_flush_l2(flush_l2_);
@@ -100,6 +100,7 @@ class EndToEndTest : public ::testing::Test {
 
   Measuring measuring_;
   bool flush_l2_ = true;
+  std::string recording_file_ = "tests/daemon/artifacts/kernels.so";
   std::string recording_;  // entry of variant 0's race-recording form; empty: it is proved
   std::unique_ptr<AddKernel> kernel_;
   std::unique_ptr<worker::Supervisor> worker_;
@@ -199,6 +200,17 @@ TEST_F(EndToEndTest, ARecordingThatFails) {
     EXPECT_THAT(result.variants(0).reason(), HasSubstr(text));
     EXPECT_EQ(result.winner(), 1);
   }
+}
+
+// The variant itself is right, and not charged.
+TEST_F(EndToEndTest, ARecordingThatDiesWhenItIsLoaded) {
+  recording_file_ = "tests/daemon/artifacts/dies_when_loaded.so";
+  ASSERT_OK_AND_ASSIGN(const v1::Result result, TuneRecorded("add"));
+  EXPECT_EQ(result.variants(0).status(), v1::VARIANT_STATUS_RACE_CHECK_FAILED);
+  EXPECT_THAT(result.variants(0).reason(),
+              HasSubstr("it ended the worker process twice, last by signal 11"));
+  EXPECT_TRUE(result.variants(0).recording_died());
+  EXPECT_EQ(result.winner(), 1);
 }
 
 TEST_F(EndToEndTest, ShadowsOverTheMemoryThereIs) {
