@@ -17,6 +17,7 @@
 #include "daemon/engine/engine.h"
 #include "tests/daemon/engine/fakes.h"
 #include "tests/daemon/engine/messages.h"
+#include "tests/daemon/engine/recording_sink.h"
 
 namespace phobos::engine {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In-memory stand-ins for what the engine stands on: a compiler that "compiles" any text, a worker
-// that is never asked for anything, a tune that a test scripts, and a sink that remembers what it
-// was told. For tests only.
+// In-memory stand-ins for what the engine stands on: a compiler that "compiles" any text, and a
+// worker that is never asked for anything. For tests only.
 #ifndef PHOBOS_TESTS_DAEMON_ENGINE_FAKES_H_
 #define PHOBOS_TESTS_DAEMON_ENGINE_FAKES_H_
 
@@ -14,13 +13,10 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "daemon/compile/runner.h"
 #include "daemon/engine/join/job.h"
 #include "daemon/worker/supervisor.h"
@@ -189,61 +185,6 @@ class FakeSupervisor : public worker::Supervisor {
 
  private:
   const tuner::v1::Device device_;
-};
-
-// Remembers its events. Any thread.
-class RecordingSink : public Sink {
- public:
-  void Send(const tuner::v1::TuneEvent& event) override {
-    const absl::MutexLock lock(&mutex_);
-    EXPECT_FALSE(closed_) << "an event after the end: " << event.ShortDebugString();
-    events_.push_back(event);
-  }
-  void Close(const absl::Status& status) override {
-    const absl::MutexLock lock(&mutex_);
-    EXPECT_FALSE(closed_) << "a second end: " << status;
-    closed_ = true;
-    status_ = status;
-  }
-
-  std::vector<tuner::v1::TuneEvent> events() const {
-    const absl::MutexLock lock(&mutex_);
-    return events_;
-  }
-  bool is_closed() const {
-    const absl::MutexLock lock(&mutex_);
-    return closed_;
-  }
-  absl::Status status() const {
-    const absl::MutexLock lock(&mutex_);
-    return status_;
-  }
-
-  // The last event of that kind; blocks until there is one, or until the end. An empty event: it
-  // ended without.
-  tuner::v1::TuneEvent Wait(tuner::v1::TuneEvent::EventCase kind) {
-    const absl::MutexLock lock(&mutex_);
-    tuner::v1::TuneEvent found;
-    const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      for (const tuner::v1::TuneEvent& event : events_) {
-        if (event.event_case() == kind) found = event;
-      }
-      return closed_ || found.event_case() == kind;
-    };
-    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&is_there), absl::Seconds(20)));
-    return found;
-  }
-  absl::Status WaitForEnd() {
-    const absl::MutexLock lock(&mutex_);
-    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&closed_), absl::Seconds(20)));
-    return status_;
-  }
-
- private:
-  mutable absl::Mutex mutex_;
-  std::vector<tuner::v1::TuneEvent> events_ ABSL_GUARDED_BY(mutex_);
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phobos::engine

@@ -20,6 +20,7 @@
 #include "daemon/engine/key.h"
 #include "tests/daemon/engine/fakes.h"
 #include "tests/daemon/engine/messages.h"
+#include "tests/daemon/engine/recording_sink.h"
 
 namespace phobos::engine {
 
