@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/nvptx/contraction/fragments.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -45,7 +46,7 @@ class FragmentEmitter {
   }
 
   void Add(std::vector<llvm::Value*>* sums);
-  void AddAhead(const ir::Op& loop, CopyEmitter& copies, std::vector<llvm::Value*>* sums);
+  void AddAhead(const ir::Op& loop, CopyEmitter& emitter, std::vector<llvm::Value*>* sums);
   void ReadFirstStep(const ir::Op& loop, CopyEmitter& copies);
   void ReadRowsBefore();
 
@@ -65,7 +66,10 @@ class FragmentEmitter {
   llvm::Value* Below(const ir::Op& operand, llvm::Value* granule, int64_t below) const;
   Words LoadMatrices(llvm::Value* address, int count, bool is_transposed) const;
   Step Read(int64_t step) const { return {FragmentsOfA(step), FragmentsOfB(step)}; }
-  void MultiplyAll(const Step& step, std::vector<llvm::Value*>* sums) const;
+  // `between`: after each row of fragments.
+  void MultiplyAll(
+      const Step& step, std::vector<llvm::Value*>* sums,
+      llvm::function_ref<void()> between = [] {}) const;
   void Keep(const Step& step) const;
   Step Kept() const;
   std::vector<Words> FragmentsOfA(int64_t step) const;
@@ -94,31 +98,55 @@ void FragmentEmitter::Add(std::vector<llvm::Value*>* sums) {
   for (int64_t step = 0; step < steps(); ++step) MultiplyAll(Read(step), sums);
 }
 
-void FragmentEmitter::MultiplyAll(const Step& step, std::vector<llvm::Value*>* sums) const {
+void FragmentEmitter::MultiplyAll(const Step& step, std::vector<llvm::Value*>* sums,
+                                  llvm::function_ref<void()> between) const {
   const size_t columns = step.columns.size();
   for (size_t i = 0; i < step.rows.size(); ++i) {
     for (size_t j = 0; j < columns; ++j) {
       Multiply(step.rows[i], step.columns[j], &(*sums)[(i * columns + j) * kFragmentSums]);
     }
+    between();
   }
 }
 
 // A step's words are read while the step before is multiplied, across the turns of the loop too.
-void FragmentEmitter::AddAhead(const ir::Op& loop, CopyEmitter& copies,
+// The copies' tests stand with the first step's products, and the copies one by one between those
+// of the others but the last, so that the chip never has tests or copies alone to do.
+void FragmentEmitter::AddAhead(const ir::Op& loop, CopyEmitter& emitter,
                                std::vector<llvm::Value*>* sums) {
-  copies.BeginTurn(loop);
+  emitter.BeginTurn(loop);
+  std::vector<TileCopy> copies;
+  size_t copy = 0;
+  int64_t left = 0;
+  int64_t places = (steps() - 2) * dealing_.rows;
+  const auto start_some = [&] {
+    const int64_t count = places > 0 ? (left + places - 1) / places : left;
+    for (int64_t i = 0; i < count; ++i, --left) {
+      while (copies[copy].left() == 0) ++copy;
+      copies[copy].StartNext();
+    }
+    --places;
+  };
   Step next = Kept();
   for (int64_t step = 0; step < steps(); ++step) {
     const Step now = std::move(next);
-    if (step + 1 < steps()) {
-      next = Read(step + 1);
-    } else {
-      copies.AwaitTurn(loop);
-      copies.ShowNext(loop);
-      next = Read(0);
+    const bool is_last = step + 1 == steps();
+    if (is_last) {
+      start_some();
+      emitter.EndAhead(loop);
+      emitter.AwaitTurn(loop);
+      emitter.ShowNext(loop);
     }
-    MultiplyAll(now, sums);
-    if (step == 0) copies.StartAhead(loop);
+    next = Read(is_last ? 0 : step + 1);
+    if (step > 0 && !is_last) {
+      MultiplyAll(now, sums, start_some);
+    } else {
+      MultiplyAll(now, sums);
+    }
+    if (step == 0) {
+      copies = emitter.BeginAhead(loop);
+      for (const TileCopy& each : copies) left += each.left();
+    }
   }
   Keep(next);
 }

@@ -23,15 +23,18 @@
 #include "compiler/codegen/host/object/link.h"
 #include "compiler/codegen/host/object/machine.h"
 #include "compiler/codegen/kernel/environment.h"
+#include "compiler/codegen/nvptx/contraction/copy.h"
 #include "compiler/codegen/nvptx/kernel.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/passes/stage.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 namespace phobos::compiler::testing {
 namespace {
@@ -167,6 +170,29 @@ bool ReplaceMatrixPart(llvm::IntrinsicInst* call, llvm::GlobalVariable* chip,
     return false;
   }
   return true;
+}
+
+// The copies that are done on a condition, which have no intrinsic.
+void ReplaceCopiesIf(llvm::Module& module, llvm::GlobalVariable* chip, const ChipOffsets& offsets) {
+  std::vector<llvm::CallInst*> calls;
+  for (llvm::Function& function : module) {
+    for (llvm::BasicBlock& block : function) {
+      for (llvm::Instruction& instruction : block) {
+        auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+        if (call == nullptr || !call->isInlineAsm()) continue;
+        const auto* text = llvm::cast<llvm::InlineAsm>(call->getCalledOperand());
+        if (text->getAsmString() == nvptx::kCopyIf) calls.push_back(call);
+      }
+    }
+  }
+  for (llvm::CallInst* call : calls) {
+    llvm::IRBuilder<> b(llvm::SplitBlockAndInsertIfThen(call->getArgOperand(0), call, false));
+    auto generic = [&](unsigned i) {
+      return b.CreateAddrSpaceCast(call->getArgOperand(i), b.getPtrTy());
+    };
+    CallChip(b, chip, offsets.copy, b.getVoidTy(), {generic(1), generic(2), b.getInt32(16)});
+    call->eraseFromParent();
+  }
 }
 
 // Turns the chip's instructions into accesses of `chip` and calls through it.
@@ -430,6 +456,10 @@ absl::StatusOr<std::unique_ptr<Emulated>> Emulated::Make(ir::Function function, 
       new llvm::GlobalVariable(module, chip_type, false, llvm::GlobalValue::ExternalLinkage,
                                llvm::Constant::getNullValue(chip_type), kChipSymbol);
   GiveSharedMemory(module, plan.shared_bytes);
+  ReplaceCopiesIf(
+      module, chip,
+      {offsetof(Chip, wait), offsetof(Chip, exchange), offsetof(Chip, copy), offsetof(Chip, commit),
+       offsetof(Chip, await), offsetof(Chip, load_matrices), offsetof(Chip, multiply)});
   ReplaceIntrinsics(
       module, chip,
       {offsetof(Chip, wait), offsetof(Chip, exchange), offsetof(Chip, copy), offsetof(Chip, commit),
