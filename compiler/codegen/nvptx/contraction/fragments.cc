@@ -102,7 +102,9 @@ void FragmentEmitter::MultiplyAll(const Step& step, std::vector<llvm::Value*>* s
                                   llvm::function_ref<void()> between) const {
   const size_t columns = step.columns.size();
   for (size_t i = 0; i < step.rows.size(); ++i) {
-    for (size_t j = 0; j < columns; ++j) {
+    for (size_t k = 0; k < columns; ++k) {
+      // Back and forth, so that two products next to each other have an operand in common.
+      const size_t j = i % 2 == 0 ? k : columns - 1 - k;
       Multiply(step.rows[i], step.columns[j], &(*sums)[(i * columns + j) * kFragmentSums]);
     }
     between();

@@ -135,7 +135,8 @@ Plan Planner::Make() {
     plan_.threads_meet |= ir::IsAtomic(op->opcode);
   }
   for (Statement* statement : statements_) {
-    statement->keeps_layout |= order.keeps_layout.count(statement->op) > 0;
+    statement->is_relied_on = order.keeps_layout.count(statement->op) > 0;
+    statement->keeps_layout |= statement->is_relied_on;
     ChooseUnroll(statement);
     plan_.threads_meet |= MeetsInside(*statement);
   }

@@ -55,6 +55,8 @@ struct Statement {
   int64_t unroll = 1;
   // Every way the statement is done deals its elements out by `layout`.
   bool keeps_layout = false;
+  // Another statement counts on it that a thread writes what the layout gives it.
+  bool is_relied_on = false;
 };
 
 struct Plan {

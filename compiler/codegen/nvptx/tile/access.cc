@@ -80,7 +80,7 @@ bool Access::IsContiguousAlong(int side) const {
   });
 }
 
-llvm::Value* Access::Misalignment(unsigned lanes) {
+llvm::Value* Access::Misalignment(unsigned lanes) const {
   if (lanes == 1 || op_.subscripts.back().kind != Subscript::Kind::kSlice) return nullptr;
   // Gathered rows lie at any multiple of the sides behind them.
   const int element = llvm::countr_zero(static_cast<unsigned>(ir::ByteSize(op_.type.dtype)));

@@ -31,7 +31,7 @@ class Access {
 
   // i64: zero where vectors of so many lanes along the last side are all aligned; null where that
   // is known, or where neighbours along it are no neighbours in memory.
-  llvm::Value* Misalignment(unsigned lanes);
+  llvm::Value* Misalignment(unsigned lanes) const;
 
   // Emits what places that are not inside need, before the turns.
   void PrepareRanges();

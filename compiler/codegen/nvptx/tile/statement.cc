@@ -5,9 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "compiler/codegen/arithmetic.h"
+#include "compiler/codegen/nvptx/plan/contraction/product.h"
 #include "compiler/codegen/nvptx/tile/evaluator.h"
 #include "compiler/codegen/nvptx/tile/held.h"
 #include "compiler/codegen/nvptx/tile/turns.h"
+#include "compiler/codegen/nvptx/tile/words.h"
 
 namespace phobos::compiler::nvptx {
 namespace {
@@ -18,6 +21,29 @@ constexpr int64_t kSingleUnroll = 4;
 // Turns in registers that have code of their own where a part may lie outside.
 constexpr int64_t kMostClippedTurns = 8;
 
+// What a thread stores at once of what it got from its neighbours.
+constexpr int64_t kPooledBytes = 16;
+
+// A thread's elements at a place as 32-bit words, and back.
+Fragment ToWords(llvm::IRBuilder<>& b, const Fragment& values, llvm::Type* element,
+                 unsigned lanes) {
+  llvm::Value* packed = PackWords(b, values, element, lanes);
+  if (!packed->getType()->isVectorTy()) return {packed};
+  Fragment words;
+  for (unsigned i = 0; i < lanes; ++i) {
+    words.push_back(b.CreateBitCast(b.CreateExtractElement(packed, i), b.getInt32Ty()));
+  }
+  return words;
+}
+
+Fragment FromWords(llvm::IRBuilder<>& b, const Fragment& words, llvm::Type* element,
+                   unsigned lanes) {
+  if (words.size() == 1) return UnpackWords(b, words[0], element, lanes);
+  Fragment elements;
+  for (llvm::Value* word : words) elements.push_back(b.CreateBitCast(word, element));
+  return elements;
+}
+
 // One statement, while it is emitted.
 class StatementEmitter {
  public:
@@ -26,6 +52,8 @@ class StatementEmitter {
 
  private:
   void EmitTurns(const Layout& layout, int64_t unroll, bool is_inside);
+  size_t PooledTurns();
+  void EmitPooled(size_t count);
   void EmitClipped();
   void EmitClippedFromMemory();
   void StoreAt(const Place& place, const Fragment& value);
@@ -53,7 +81,10 @@ StatementEmitter::StatementEmitter(Environment& environment, const Statement& st
 void StatementEmitter::Emit() {
   EmitEitherWay(
       env_, evaluator_.Prepare(),
-      [&] { EmitTurns(statement_.layout, statement_.unroll, /*is_inside=*/true); },
+      [&] {
+        if (const size_t pooled = PooledTurns(); pooled > 1) return EmitPooled(pooled);
+        EmitTurns(statement_.layout, statement_.unroll, /*is_inside=*/true);
+      },
       [&] { EmitClipped(); });
 }
 
@@ -112,6 +143,65 @@ void StatementEmitter::EmitTurns(const Layout& layout, int64_t unroll, bool is_i
     return held_.has_value() ? nullptr : evaluator_.target()->IsInside(place);
   };
   Turns(env_, statement_, layout, unroll).EmitAll(is_inside, {compute, store, is_wanted});
+}
+
+// Turns whose vectors neighbouring threads exchange, so that each stores up to 16 bytes: a matrix
+// instruction leaves them with pairs of columns, and stores of half a sector cost as much as those
+// of whole ones. 1: none.
+size_t StatementEmitter::PooledTurns() {
+  const Layout& layout = statement_.layout;
+  if (statement_.op->opcode != ir::Opcode::kStore || statement_.whole != nullptr ||
+      statement_.is_relied_on || op_.operands[1] != ir::kNoValue ||
+      op_.subscripts.back().kind != ir::Subscript::Kind::kSlice ||
+      evaluator_.target()->gather_side_count() > 0) {
+    return 1;
+  }
+  const int64_t bytes = ir::ByteSize(statement_.type.dtype);
+  if ((bytes != 2 && bytes != 4) || !IsOfFragments(layout) || statement_.unroll != layout.turns()) {
+    return 1;
+  }
+  int64_t count = kPooledBytes / (layout.vector * bytes);
+  while (layout.turn_digits[1].count % count != 0) count /= 2;
+  const bool is_aligned =
+      evaluator_.target()->Misalignment(static_cast<unsigned>(count * layout.vector)) == nullptr;
+  return is_aligned ? static_cast<size_t>(count) : 1;
+}
+
+// `count` fragments next to each other at a time; each thread of a group of as many gets what the
+// group has of one of them.
+void StatementEmitter::EmitPooled(size_t count) {
+  llvm::IRBuilder<>& b = env_.builder;
+  const Layout& layout = statement_.layout;
+  const Turns turns(env_, statement_, layout, statement_.unroll);
+  llvm::Type* const element = codegen::MemoryType(b.getContext(), statement_.type.dtype);
+  llvm::Value* number = b.CreateURem(env_.thread, env_.Int32(static_cast<int64_t>(count)));
+  const int64_t between = layout.turn_digits[1].stride - layout.vector;
+  const int64_t halves = layout.turn_digits[0].count;
+  const auto group = static_cast<int64_t>(count) * halves;
+  for (int64_t first = 0; first < layout.turns(); ++first) {
+    if (first % group >= halves) continue;
+    Place place;
+    std::vector<Fragment> words(count);
+    for (size_t i = 0; i < count; ++i) {
+      Place own = turns.PlaceAt(env_.Int32(first + static_cast<int64_t>(i) * halves));
+      own.is_inside = true;
+      evaluator_.Forget();
+      const Fragment values = evaluator_.Evaluate(computed_.operands[0], own);
+      words[i] = ToWords(b, values, element, own.lanes);
+      if (i == 0) place = own;
+    }
+    TransposeWords(b, env_.thread, &words);
+    Fragment stored;
+    for (const Fragment& part : words) {
+      const Fragment elements = FromWords(b, part, element, place.lanes);
+      stored.insert(stored.end(), elements.begin(), elements.end());
+    }
+    llvm::Value*& column = place.indices[static_cast<size_t>(place.lane_side)];
+    column = b.CreateAdd(column, b.CreateMul(number, env_.Int32(between), "", true, true), "", true,
+                         true);
+    place.lanes *= static_cast<unsigned>(count);
+    StoreAt(place, stored);
+  }
 }
 
 void StatementEmitter::StoreAt(const Place& place, const Fragment& value) {

@@ -6,6 +6,7 @@
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/PatternMatch.h"
 
 namespace phobos::compiler::nvptx {
@@ -84,6 +85,28 @@ llvm::Value* PackWords(llvm::IRBuilder<>& b, const Fragment& elements, llvm::Typ
     words = type == word ? bits : b.CreateInsertElement(words, bits, first / in_word);
   }
   return words;
+}
+
+void TransposeWords(llvm::IRBuilder<>& b, llvm::Value* thread, std::vector<Fragment>* words) {
+  constexpr uint32_t kAllThreads = 0xffffffff;
+  constexpr uint32_t kWholeWarp = 31;
+  for (size_t distance = 1; distance < words->size(); distance *= 2) {
+    const auto bit = static_cast<uint32_t>(distance);
+    llvm::Value* is_upper = b.CreateIsNotNull(b.CreateAnd(thread, b.getInt32(bit)));
+    for (size_t i = 0; i < words->size(); ++i) {
+      if ((i & distance) != 0) continue;
+      for (size_t part = 0; part < (*words)[i].size(); ++part) {
+        llvm::Value*& low = (*words)[i][part];
+        llvm::Value*& high = (*words)[i | distance][part];
+        llvm::Value* given = b.CreateSelect(is_upper, low, high);
+        llvm::Value* taken = b.CreateIntrinsic(
+            llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
+            {b.getInt32(kAllThreads), given, b.getInt32(bit), b.getInt32(kWholeWarp)});
+        low = b.CreateSelect(is_upper, taken, low);
+        high = b.CreateSelect(is_upper, high, taken);
+      }
+    }
+  }
 }
 
 }  // namespace phobos::compiler::nvptx

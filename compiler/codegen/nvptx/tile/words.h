@@ -6,6 +6,8 @@
 #ifndef PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_WORDS_H_
 #define PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_WORDS_H_
 
+#include <vector>
+
 #include "compiler/codegen/nvptx/tile/environment.h"
 #include "llvm/IR/IRBuilder.h"
 
@@ -19,6 +21,11 @@ Fragment UnpackWords(llvm::IRBuilder<>& builder, llvm::Value* words, llvm::Type*
                      unsigned lanes);
 llvm::Value* PackWords(llvm::IRBuilder<>& builder, const Fragment& elements, llvm::Type* element,
                        unsigned lanes);
+
+// What threads that stand next to each other in a warp give each other: word i of the group's
+// thread t and word t of its thread i change places. `words`: a thread's, as many as a group has
+// threads, which is 2 or 4; each some i32. All threads of the warp come here.
+void TransposeWords(llvm::IRBuilder<>& b, llvm::Value* thread, std::vector<Fragment>* words);
 
 }  // namespace phobos::compiler::nvptx
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -265,6 +266,46 @@ def k(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f3
              32, {{{"M", 16}, {"N", 32}, {"K", 48}}, {{"M", 15}, {"N", 20}, {"K", 20}}}, {1, 1, 1});
 }
 
+// What a matrix instruction leaves with four threads is stored up to 16 bytes at a time, where
+// alignment is promised and no other statement counts on who stores what.
+TEST(ProductTest, ThreadsPoolWhatTheyStore) {
+  struct Case {
+    std::string type, store;
+    int64_t columns;
+    bool is_pooled;
+  };
+  const std::vector<Case> cases = {
+      {"f16", "c[i:+32, j:+COLUMNS] = acc", 64, true},
+      {"bf16", "c[i:+32, j:+COLUMNS] = acc * 2.0", 32, true},
+      {"f32", "c[i:+32, j:+COLUMNS] = acc + c[i:+32, j:+COLUMNS]", 32, true},
+      {"f16", "c[i:+32, j:+COLUMNS] = acc", 8, false},
+      {"f16", "c[i:+32, j:+COLUMNS] = acc\n    c[i:+32, j:+COLUMNS] = c[i:+32, j:+COLUMNS] + acc",
+       64, false},
+  };
+  const std::vector<Extents> extents = {{{"M", 64}, {"N", 128}, {"K", 32}},
+                                        {{"M", 37}, {"N", 72}, {"K", 40}}};
+  for (const Case& test : cases) {
+    const std::string text =
+        absl::StrReplaceAll(absl::StrReplaceAll(R"(@ph.aligned(a=16, b=16, c=16, N=8, K=8)
+def k(a: ph.tensor[ph.f16][M, K], b: ph.tensor[ph.f16][K, N], c: ph.tensor[ph.TYPE][M, N]):
+    i: ph.let = ph.ctx.block.x * 32
+    j: ph.let = ph.ctx.block.y * COLUMNS
+    acc: ph.tile[ph.f32][32, COLUMNS] = 0.0
+    for k in ph.range(0, K, 32, stages=3):
+        acc += ph.dot(a[i:+32, k:+32], b[k:+32, j:+COLUMNS])
+    STORE
+)",
+                                                {{"STORE", test.store}, {"TYPE", test.type}}),
+                            {{"COLUMNS", absl::StrCat(test.columns)}});
+    ir::Function function = FunctionOf(text);
+    function.threads = 64;
+    const auto compiled = nvptx::Compile(function, *nvptx::ResolveChip("sm_90"));
+    ASSERT_TRUE(compiled.ok()) << compiled.status() << text;
+    EXPECT_EQ(absl::StrContains(compiled->ptx, "shfl.sync"), test.is_pooled) << text;
+    ExpectSame(text, 64, extents, {3, 128 / test.columns, 1});
+  }
+}
+
 TEST(ProductTest, UsesWhatTheChipHas) {
   const ir::Function half = FunctionOf(TextOf({"f16", "f32", "dot", "", 64, 64, 32, 128, 3}));
   const auto turing = nvptx::Compile(half, *nvptx::ResolveChip("sm_75"));
@@ -277,6 +318,8 @@ TEST(ProductTest, UsesWhatTheChipHas) {
     ASSERT_TRUE(ampere.ok()) << ampere.status();
     EXPECT_TRUE(absl::StrContains(ampere->ptx, "mma.sync.aligned.m16n8k16"));
     EXPECT_TRUE(absl::StrContains(ampere->ptx, "cp.async.wait_group"));
+    // Without a branch, so that copies can stand between products.
+    EXPECT_TRUE(std::regex_search(ampere->ptx, std::regex("@%p[0-9]+ cp.async.cg.shared.global")));
   }
   const ir::Function exact = FunctionOf(TextOf({"f32", "f32", "dot", "", 64, 64, 16, 128, 3}));
   const auto sums = nvptx::Compile(exact, *nvptx::ResolveChip("sm_90"));

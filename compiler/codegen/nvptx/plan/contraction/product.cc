@@ -79,6 +79,16 @@ Layout FragmentLayout(const FragmentDealing& d) {
   return layout;
 }
 
+bool IsOfFragments(const Layout& layout) {
+  const std::vector<Digit>& threads = layout.thread_digits;
+  const std::vector<Digit>& turns = layout.turn_digits;
+  if (layout.vector != 2 || layout.has_copies || threads.size() != 4 || turns.size() != 3) {
+    return false;
+  }
+  const FragmentDealing dealing{threads[3].count, threads[2].count, turns[2].count, turns[1].count};
+  return layout == FragmentLayout(dealing);
+}
+
 std::optional<Layout> SumLayout(const ir::Type& result, int64_t threads, int64_t vector,
                                 bool has_whole_rows) {
   constexpr int64_t kLaneColumns = 8;

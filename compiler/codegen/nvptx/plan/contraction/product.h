@@ -38,6 +38,8 @@ std::optional<FragmentDealing> DealFragments(const ir::Op& dot, const ir::Type& 
                                              const ir::Type& result, int64_t threads, int sm,
                                              bool has_whole_rows);
 Layout FragmentLayout(const FragmentDealing& dealing);
+// Whether it is one that FragmentLayout gives.
+bool IsOfFragments(const Layout& layout);
 
 // Blocks of sums that are about as high as wide, `vector` columns at a time. Nothing: the sides do
 // not fit.
