@@ -35,6 +35,8 @@ MAY_END = ("compiler/main/", "daemon/main/", "client/cli/", "bench/", "examples/
 NAMED_FILE = re.compile(r"(?<![\w./-])[\w./-]*\w\.(?:h|cc|md|proto)\b")
 FOREIGN_FILES = {"cuda.h"}
 
+PROSE_COLUMNS = 128
+
 FORBIDDEN_NAMES = re.compile(r"(?:^|_)(?:manager|helpers?|utils?|core|misc|common)(?:_|\.|$)")
 
 
@@ -76,6 +78,18 @@ class Text(unittest.TestCase):
                 if ENDS_THE_PROCESS.search(line) and not path.startswith(MAY_END):
                     with self.subTest(f"{path}:{number}"):
                         self.fail(f"{line.strip()[:100]!r}: a library returns a Status; _exit is for a forked child")
+
+    def test_prose_is_wrapped(self):
+        for path in tree.files(".md"):
+            is_sample = is_written = False
+            for number, line in enumerate(tree.read(path).split("\n"), 1):
+                is_sample ^= line.lstrip().startswith("```")
+                if line.startswith(("<!-- written by", "<!-- to here by")):
+                    is_written = line.startswith("<!-- written")
+                if is_sample or is_written or line.startswith(("|", "    ")):
+                    continue  # tables, samples and what a program wrote have lines of their own length
+                with self.subTest(f"{path}:{number}"):
+                    self.assertLessEqual(len(line), PROSE_COLUMNS, f"wrap it: {line[:60]!r}...")
 
     def test_file_names(self):
         for path in tree.files(*tree.CPP, ".py"):
