@@ -180,8 +180,7 @@ class FakeSupervisor : public worker::Supervisor {
 
   std::atomic<int> fetches{0};
   absl::Status fetched;  // what Fetch gives; OK: it fills the tensors with 'f'
-  std::atomic<int> kills{0};
-  std::atomic<int> stops{0};
+  std::atomic<int> kills{0}, stops{0};
 
  private:
   const tuner::v1::Device device_;
