@@ -8,26 +8,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/host/tile/environment.h"
+#include "compiler/codegen/kernel/tile_place.h"
 #include "compiler/ir/ir.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace phobos::compiler::host {
 
-// Where in a tile a chunk is: one index a side. The lanes of a vector run along at most one side;
-// without such a side the chunk is a single element, a scalar.
-struct Chunk {
-  static constexpr int kNoSide = -1;
-  llvm::SmallVector<llvm::Value*, 4> indices;  // i64; of the lane side: of lane 0
-  int lane_side = kNoSide;
+// Where in a tile a chunk is; indices are i64. Without a side for lanes it is a scalar.
+struct Chunk : codegen::TilePlace {
   unsigned lanes = 1;
   unsigned valid_lanes = 1;  // the first so many are elements of the tile
   bool is_inside = false;    // every access of the statement lies inside its tensor
 
-  bool has_lanes() const { return lane_side != kNoSide; }
+  // The same chunk where its elements are in another tile.
+  Chunk At(codegen::TilePlace place) const {
+    Chunk chunk = *this;
+    static_cast<codegen::TilePlace&>(chunk) = std::move(place);
+    return chunk;
+  }
 };
 
 class Access {

@@ -194,16 +194,7 @@ llvm::Value* Evaluator::EvaluateNew(const ir::Op& op, const Chunk& chunk) {
 llvm::Value* Evaluator::EvaluateBroadcast(ir::ValueId value, const Chunk& chunk) {
   if (value == ir::kNoValue) return nullptr;
   const std::vector<int64_t>& shape = env_.definitions[value]->type.shape;
-  const size_t skipped = chunk.indices.size() - shape.size();
-  Chunk part = chunk;
-  part.indices.assign(chunk.indices.begin() + skipped, chunk.indices.end());
-  part.lane_side = chunk.has_lanes() ? chunk.lane_side - static_cast<int>(skipped) : Chunk::kNoSide;
-  if (part.lane_side < 0) part.lane_side = Chunk::kNoSide;
-  for (size_t side = 0; side < shape.size(); ++side) {
-    if (shape[side] != 1) continue;
-    part.indices[side] = env_.Int(0);
-    if (part.lane_side == static_cast<int>(side)) part.lane_side = Chunk::kNoSide;
-  }
+  const Chunk part = chunk.At(codegen::BeforeBroadcast(chunk, shape, env_.Int(0)));
   return Spread(Evaluate(value, part), chunk);
 }
 
@@ -221,14 +212,7 @@ llvm::Value* Evaluator::EvaluateReshape(const ir::Op& op, const Chunk& chunk) {
   if (ir::LongSides(shape) != ir::LongSides(op.type.shape)) {
     return LoadHeld(env_, HeldStart(env_, operand), op.type, chunk);
   }
-  Chunk part = chunk;
-  part.indices.clear();
-  part.lane_side = Chunk::kNoSide;
-  const std::vector<int> sides = ir::MapLongSides(shape, op.type.shape);
-  for (size_t side = 0; side < sides.size(); ++side) {
-    part.indices.push_back(sides[side] < 0 ? env_.Int(0) : chunk.indices[sides[side]]);
-    if (sides[side] >= 0 && sides[side] == chunk.lane_side) part.lane_side = static_cast<int>(side);
-  }
+  const Chunk part = chunk.At(codegen::BeforeReshape(chunk, shape, op.type.shape, env_.Int(0)));
   return Spread(Evaluate(op.operands[0], part), chunk);
 }
 
@@ -291,13 +275,8 @@ llvm::Value* Evaluator::EvaluateLoad(const ir::Op& op, const Chunk& chunk) {
 Access::Positions Evaluator::EvaluatePositions(const ir::Op& op, const Access& access,
                                                const Chunk& chunk) {
   Access::Positions positions;
-  Chunk part = chunk;
-  const auto first = chunk.indices.begin() + access.gather_side();
-  part.indices.assign(first, first + access.gather_side_count());
-  part.lane_side = chunk.lane_side - access.gather_side();
-  if (part.lane_side < 0 || part.lane_side >= access.gather_side_count()) {
-    part.lane_side = Chunk::kNoSide;
-  }
+  const Chunk part =
+      chunk.At(codegen::AlongSides(chunk, access.gather_side(), access.gather_side_count()));
   for (const ir::Subscript& subscript : op.subscripts) {
     if (subscript.kind == ir::Subscript::Kind::kGather) {
       positions.push_back(EvaluateBroadcast(subscript.position, part));

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "compiler/codegen/kernel/environment.h"
+#include "compiler/codegen/kernel/tile_place.h"
 #include "compiler/codegen/nvptx/plan/plan.h"
 #include "compiler/codegen/nvptx/plan/powers.h"
 #include "compiler/ir/ir.h"
@@ -31,17 +33,22 @@ inline llvm::Value* LaneOf(const Fragment& fragment, unsigned lane) {
   return fragment.size() == 1 ? fragment[0] : fragment[lane];
 }
 
-// Where in a tile a thread is: one index a side, i32. The lanes of a vector run along one side.
-struct Place {
-  static constexpr int kNoSide = -1;
-  llvm::SmallVector<llvm::Value*, 4> indices;  // of the lane side: of lane 0
-  int lane_side = kNoSide;
+// Where in a tile a thread is; indices are i32.
+struct Place : codegen::TilePlace {
   unsigned lanes = 1;
   llvm::Value* held = nullptr;  // i32: which of the elements that the thread holds; of lane 0
   llvm::Value* row = nullptr;   // i32, in blocks: which of the rows that the thread has a part of
   // Every slice of the statement lies inside its tensor, and vectors are aligned.
   bool is_inside = false;
   unsigned lane = 0;  // of a vector of the layout: which one lane 0 is
+
+  // The same elements where they are in another tile.
+  Place At(codegen::TilePlace other) const {
+    Place place = *this;
+    static_cast<codegen::TilePlace&>(place) = std::move(other);
+    if (!place.has_lanes()) place.lanes = 1;
+    return place;
+  }
 };
 
 struct Environment : codegen::Environment {

@@ -124,35 +124,14 @@ Fragment Evaluator::EvaluateOptional(ir::ValueId value, const Place& place) {
 
 Fragment Evaluator::EvaluateBroadcast(ir::ValueId value, const Place& place) {
   const std::vector<int64_t>& shape = env_.definitions[value]->type.shape;
-  const size_t skipped = place.indices.size() - shape.size();
-  Place part = place;
-  part.indices.assign(place.indices.begin() + skipped, place.indices.end());
-  part.lane_side -= static_cast<int>(skipped);
-  for (size_t side = 0; side < shape.size(); ++side) {
-    if (shape[side] != 1) continue;
-    part.indices[side] = env_.Int32(0);
-    if (part.lane_side == static_cast<int>(side)) part.lane_side = Place::kNoSide;
-  }
-  if (part.lane_side < 0) {
-    part.lane_side = Place::kNoSide;
-    part.lanes = 1;
-  }
-  return Evaluate(value, part);
+  return Evaluate(value, place.At(codegen::BeforeBroadcast(place, shape, env_.Int32(0))));
 }
 
 Fragment Evaluator::EvaluateReshape(const ir::Op& op, const Place& place) {
   const std::vector<int64_t>& from = env_.definitions[op.operands[0]]->type.shape;
   if (ir::LongSides(from) != ir::LongSides(op.type.shape)) return EvaluateMoved(op, place);
-  const std::vector<int> sides = ir::MapLongSides(from, op.type.shape);
-  Place part = place;
-  part.indices.clear();
-  part.lane_side = Place::kNoSide;
-  for (size_t side = 0; side < sides.size(); ++side) {
-    part.indices.push_back(sides[side] < 0 ? env_.Int32(0) : place.indices[sides[side]]);
-    if (sides[side] >= 0 && sides[side] == place.lane_side) part.lane_side = static_cast<int>(side);
-  }
-  if (part.lane_side == Place::kNoSide) part.lanes = 1;
-  return Evaluate(op.operands[0], part);
+  return Evaluate(op.operands[0],
+                  place.At(codegen::BeforeReshape(place, from, op.type.shape, env_.Int32(0))));
 }
 
 // A held tile's elements by their numbers in row-major order.
@@ -244,14 +223,8 @@ Fragment Evaluator::EvaluateLoad(const ir::Op& op, const Place& place) {
 Access::Positions Evaluator::EvaluatePositions(const ir::Op& op, const Access& access,
                                                const Place& place) {
   Access::Positions positions;
-  Place part = place;
-  const auto first = place.indices.begin() + access.gather_side();
-  part.indices.assign(first, first + access.gather_side_count());
-  part.lane_side = place.lane_side - access.gather_side();
-  if (part.lane_side < 0 || part.lane_side >= access.gather_side_count()) {
-    part.lane_side = Place::kNoSide;
-    part.lanes = 1;
-  }
+  const Place part =
+      place.At(codegen::AlongSides(place, access.gather_side(), access.gather_side_count()));
   for (const ir::Subscript& subscript : op.subscripts) {
     if (subscript.kind == ir::Subscript::Kind::kGather) {
       positions.push_back(EvaluateBroadcast(subscript.position, part));
