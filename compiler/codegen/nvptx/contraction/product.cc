@@ -22,6 +22,8 @@ constexpr int64_t kMostSumBytes = 512;
 // Steps along k in straight code. More make faster code of small tiles, and much more of it.
 constexpr int64_t kMostDepth = 8;
 constexpr int64_t kMostProducts = 512;  // in straight code
+// Twice as many, of either, where copies ahead leave the products alone to say how long a turn is.
+constexpr int64_t kAheadFactor = 2;
 constexpr int64_t kGranuleBytes = 16;
 
 // One product, while it is emitted.
@@ -48,6 +50,7 @@ class ProductEmitter {
   void EmitGroup(llvm::Value* first, int64_t count);
   void AddProducts(const std::vector<Place>& places, int64_t first, Values* sums);
   void AddGranule(const Operands& operands, llvm::Value* k, unsigned depth, Values* sums);
+  int64_t MostDepth(int64_t sums) const;
   Fragment Start(const Place& place);
   Fragment Widened(Fragment elements) const;
   llvm::Value* MultiplyAdd(llvm::Value* a, llvm::Value* b, llvm::Value* sum) const;
@@ -153,7 +156,7 @@ void ProductEmitter::AddProducts(const std::vector<Place>& places, int64_t first
   int64_t granule = std::min<int64_t>(kGranuleBytes / ir::ByteSize(a_type_.dtype), 4);
   while (length % granule != 0) granule /= 2;
   int64_t depth = granule;
-  const int64_t most = std::min(kMostDepth, kMostProducts / static_cast<int64_t>(sums->size()));
+  const int64_t most = MostDepth(static_cast<int64_t>(sums->size()));
   while (length % (2 * depth) == 0 && 2 * depth <= most) depth *= 2;
   const auto add = [&](llvm::Value* k) {
     for (int64_t i = 0; i < depth; i += granule) {
@@ -176,6 +179,16 @@ void ProductEmitter::AddProducts(const std::vector<Place>& places, int64_t first
     for (size_t i = 0; i < slots.size(); ++i) b_.CreateStore((*sums)[i], slots[i]);
   });
   load();
+}
+
+// Steps in straight code, for so many sums of the thread's.
+int64_t ProductEmitter::MostDepth(int64_t sums) const {
+  const auto is_ahead = [this](size_t operand) {
+    return env_.plan.copies.AheadOf(*env_.definitions[dot_.operands[operand]]) != nullptr;
+  };
+  const bool is_alone = statement_.layout.thread_elements() == sums && is_ahead(0) && is_ahead(1);
+  const int64_t factor = is_alone ? kAheadFactor : 1;
+  return std::min(factor * kMostDepth, factor * kMostProducts / sums);
 }
 
 // For k, k + 1, .. k + depth - 1, what a load of a's row gives.
