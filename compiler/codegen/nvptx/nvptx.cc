@@ -45,8 +45,7 @@ constexpr ChipRow kChips[] = {
 // Together a sixth of the time that a kernel takes to compile. The first looks for sums that
 // addresses have in common: those of a tile differ by constants, which other passes see. The next
 // two have been done, or say what the emitter has said. The others polish machine code, which ptxas
-// does again; of them the code motion must not run, for it would take a streaming load, which is
-// assembly to it, out from behind the test that it stands behind.
+// does again.
 constexpr llvm::StringLiteral kSkippedPasses[] = {
     "Nary reassociation",     "SROA",
     "Infer address spaces",   "Early Machine Loop Invariant Code Motion",
