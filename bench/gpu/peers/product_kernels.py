@@ -61,18 +61,10 @@ def weights(scores, most, times):
     return ph.exp2(ph.fma(scores, times, larger * -times)), ph.exp2((most - larger) * times), larger
 
 
-@ph.kernel(key=("Z", "N"), reference=attention_of, rtol=1e-2, atol=1e-2)
-@ph.autotune(BM=[128, 64], BN=[64, 128, 32], STAGES=[3, 2], THREADS=[128, 256])
-@ph.launch("THREADS")
-@ph.constraint("BM <= THREADS", "BM >= THREADS // 2", "BM * (BN + 64) <= 128 * THREADS")
-@ph.fast_math
-@ph.aligned(q=16, k=16, v=16, out=16)
-def attention_of_64(q: ph.tensor[ph.f16][Z, N, 64], k: ph.tensor[ph.f16][Z, N, 64], v: ph.tensor[ph.f16][Z, N, 64],
-                    out: ph.tensor[ph.f16][Z, N, 64], scale: ph.f32):
-    i: ph.let = ph.ctx.block.x * BM
-    z: ph.let = ph.ctx.block.y
-    query: ph.let = q[z, i:+BM, :]
-    acc: ph.tile[ph.f32][BM, 64] = 0.0
+@ph.fn
+def attended(query, k, v, z, scale, N, HEAD, BM, BN, STAGES):
+    """What a tile of queries sees of head z."""
+    acc: ph.tile[ph.f32][BM, HEAD] = 0.0
     most: ph.tile[ph.f32][BM, 1] = -ph.inf
     total: ph.tile[ph.f32][BM, 1] = 0.0
     for j in ph.range(0, N, BN, stages=STAGES):
@@ -83,7 +75,20 @@ def attention_of_64(q: ph.tensor[ph.f16][Z, N, 64], k: ph.tensor[ph.f16][Z, N, 6
         total = total * kept + ph.rowsum(p)
         acc = acc * kept + ph.dot(ph.cast(p, ph.f16), v[z, j:+BN, :])
         most = larger
-    out[z, i:+BM, :] = acc / total
+    return acc / total
+
+
+@ph.kernel(key=("Z", "N"), reference=attention_of, rtol=1e-2, atol=1e-2)
+@ph.autotune(BM=[128, 64], BN=[64, 128, 32], STAGES=[3, 2], THREADS=[128, 256])
+@ph.launch("THREADS")
+@ph.constraint("BM <= THREADS", "BM >= THREADS // 2", "BM * (BN + 64) <= 128 * THREADS")
+@ph.fast_math
+@ph.aligned(q=16, k=16, v=16, out=16)
+def attention_of_64(q: ph.tensor[ph.f16][Z, N, 64], k: ph.tensor[ph.f16][Z, N, 64], v: ph.tensor[ph.f16][Z, N, 64],
+                    out: ph.tensor[ph.f16][Z, N, 64], scale: ph.f32):
+    i: ph.let = ph.ctx.block.x * BM
+    z: ph.let = ph.ctx.block.y
+    out[z, i:+BM, :] = attended(q[z, i:+BM, :], k, v, z, scale, N, 64, BM, BN, STAGES)
 
 
 @ph.kernel(key=("Z", "N"), reference=attention_of, rtol=1e-2, atol=1e-2)
@@ -96,16 +101,4 @@ def attention_of_128(q: ph.tensor[ph.f16][Z, N, 128], k: ph.tensor[ph.f16][Z, N,
                      out: ph.tensor[ph.f16][Z, N, 128], scale: ph.f32):
     i: ph.let = ph.ctx.block.x * BM
     z: ph.let = ph.ctx.block.y
-    query: ph.let = q[z, i:+BM, :]
-    acc: ph.tile[ph.f32][BM, 128] = 0.0
-    most: ph.tile[ph.f32][BM, 1] = -ph.inf
-    total: ph.tile[ph.f32][BM, 1] = 0.0
-    for j in ph.range(0, N, BN, stages=STAGES):
-        scores: ph.tile[ph.f32][BM, BN] = ph.dot_t(query, k[z, j:+BN, :])
-        if j + BN > N:
-            scores = ph.where(ph.iota(BN)[None, :] < N - j, scores, -ph.inf)
-        p, kept, larger = weights(scores, most, scale * 1.44269504)
-        total = total * kept + ph.rowsum(p)
-        acc = acc * kept + ph.dot(ph.cast(p, ph.f16), v[z, j:+BN, :])
-        most = larger
-    out[z, i:+BM, :] = acc / total
+    out[z, i:+BM, :] = attended(q[z, i:+BM, :], k, v, z, scale, N, 128, BM, BN, STAGES)
