@@ -9,6 +9,7 @@
 #include "compiler/codegen/conversion.h"
 #include "compiler/codegen/nvptx/contraction/fragments.h"
 #include "compiler/codegen/nvptx/contraction/operands.h"
+#include "compiler/codegen/nvptx/plan/contraction/product.h"
 #include "compiler/codegen/nvptx/tile/evaluator.h"
 #include "compiler/codegen/nvptx/tile/held.h"
 #include "compiler/codegen/nvptx/tile/turns.h"
@@ -24,7 +25,6 @@ constexpr int64_t kMostDepth = 8;
 constexpr int64_t kMostProducts = 512;  // in straight code
 // Twice as many, of either, where copies ahead leave the products alone to say how long a turn is.
 constexpr int64_t kAheadFactor = 2;
-constexpr int64_t kGranuleBytes = 16;
 
 // One product, while it is emitted.
 class ProductEmitter {
@@ -153,7 +153,7 @@ void ProductEmitter::EmitGroup(llvm::Value* first, int64_t count) {
 void ProductEmitter::AddProducts(const std::vector<Place>& places, int64_t first, Values* sums) {
   const Operands operands(env_, statement_, places, first);
   const int64_t length = a_type_.shape.back();
-  int64_t granule = std::min<int64_t>(kGranuleBytes / ir::ByteSize(a_type_.dtype), 4);
+  int64_t granule = std::min<int64_t>(Swizzle::kGranuleBytes / ir::ByteSize(a_type_.dtype), 4);
   while (length % granule != 0) granule /= 2;
   int64_t depth = granule;
   const int64_t most = MostDepth(static_cast<int64_t>(sums->size()));

@@ -11,7 +11,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // What is read and written at once, and what stays together in a row that is rotated.
-constexpr int64_t kGranuleBytes = 16;
+constexpr int64_t kGranuleBytes = Swizzle::kGranuleBytes;
 
 llvm::Value* StartOf(const Environment& environment, const ir::Op& op) {
   return op.opcode == ir::Opcode::kStage ? environment.held_tiles[op.result]
@@ -125,7 +125,7 @@ unsigned HeldTile::ChunkAt(const Place& place) const {
 // row been moved.
 bool HeldTile::AreMovedAlike(int64_t rows, int64_t columns) const {
   if (!swizzle_.has_value()) return granules_ == 1;
-  const int64_t granule = Swizzle::kGranuleBytes / ir::ByteSize(type_.dtype);
+  const int64_t granule = kGranuleBytes / ir::ByteSize(type_.dtype);
   return rows % (swizzle_->rows * swizzle_->width) == 0 &&
          columns % (swizzle_->width * granule) == 0;
 }
