@@ -75,6 +75,16 @@ struct Environment : codegen::Environment {
   llvm::Value* Int32(int64_t value) const { return builder.getInt32(static_cast<uint32_t>(value)); }
 };
 
+// Of the element in lane `lane` of a place: its index along a side; its number in row-major order,
+// of a tile of this shape.
+llvm::Value* IndexOf(const Environment& environment, const Place& place, size_t side,
+                     unsigned lane);
+llvm::Value* NumberOf(const Environment& environment, const std::vector<int64_t>& shape,
+                      const Place& place, unsigned lane);
+// The place, of one lane, of the element with that number.
+Place PlaceOf(const Environment& environment, const std::vector<int64_t>& shape,
+              llvm::Value* number);
+
 }  // namespace phobos::compiler::nvptx
 
 #endif  // PHOBOS_COMPILER_CODEGEN_NVPTX_TILE_ENVIRONMENT_H_

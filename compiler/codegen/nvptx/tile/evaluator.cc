@@ -146,21 +146,7 @@ Fragment Evaluator::EvaluateMoved(const ir::Op& op, const Place& place) {
   const bool is_row = place.lanes > 1 && last != Place::kNoSide && from[last] % place.lanes == 0;
   Fragment elements;
   for (unsigned lane = 0; lane < place.lanes; ++lane) {
-    llvm::Value* number = env_.Int32(0);
-    for (size_t side = 0; side < op.type.shape.size(); ++side) {
-      llvm::Value* index = place.indices[side];
-      if (static_cast<int>(side) == place.lane_side) {
-        index = b_.CreateAdd(index, env_.Int32(lane), "", true, true);
-      }
-      number = b_.CreateMul(number, env_.Int32(op.type.shape[side]), "", true, true);
-      number = b_.CreateAdd(number, index, "", true, true);
-    }
-    Place part;
-    part.indices.resize(from.size());
-    for (size_t side = from.size(); side-- > 0;) {
-      part.indices[side] = b_.CreateURem(number, env_.Int32(from[side]));
-      number = b_.CreateUDiv(number, env_.Int32(from[side]));
-    }
+    Place part = PlaceOf(env_, from, NumberOf(env_, op.type.shape, place, lane));
     if (is_row) {
       part.lanes = place.lanes;
       part.lane_side = last;

@@ -54,23 +54,12 @@ llvm::Value* HeldTile::AddressOf(llvm::Value* number) const {
 
 // In shared memory by its indices; with a thread, by what the thread holds.
 llvm::Value* HeldTile::NumberOf(const Place& place, unsigned lane) const {
-  llvm::IRBuilder<>& b = env_.builder;
-  llvm::Value* number = place.held;
   if (is_shared_) {
     if (granules_ > 1 || swizzle_.has_value()) return Moved(place, lane);
-    number = env_.Int32(0);
-    for (size_t side = 0; side < type_.shape.size(); ++side) {
-      llvm::Value* index = place.indices[side];
-      if (static_cast<int>(side) == place.lane_side) {
-        index = b.CreateAdd(index, env_.Int32(lane), "", true, true);
-      }
-      number = b.CreateMul(number, env_.Int32(type_.shape[side]), "", true, true);
-      number = b.CreateAdd(number, index, "", true, true);
-    }
-    return number;
+    return nvptx::NumberOf(env_, type_.shape, place, lane);
   }
   if (is_of_rows_) return place.row;
-  return b.CreateAdd(number, env_.Int32(lane), "", true, true);
+  return env_.builder.CreateAdd(place.held, env_.Int32(lane), "", true, true);
 }
 
 // The number of an element whose row is rotated or swizzled.
@@ -79,14 +68,10 @@ llvm::Value* HeldTile::Moved(const Place& place, unsigned lane) const {
   llvm::Value* row = env_.Int32(0);
   llvm::Value* column = nullptr;
   for (size_t side = 0; side < type_.shape.size(); ++side) {
-    llvm::Value* index = place.indices[side];
-    if (static_cast<int>(side) == place.lane_side) {
-      index = b.CreateAdd(index, env_.Int32(lane), "", true, true);
-    }
-    column = index;
+    column = IndexOf(env_, place, side, lane);
     if (side + 1 == type_.shape.size()) break;
     row = b.CreateMul(row, env_.Int32(type_.shape[side]), "", true, true);
-    row = b.CreateAdd(row, index, "", true, true);
+    row = b.CreateAdd(row, column, "", true, true);
   }
   llvm::Value* moved = swizzle_.has_value() ? Swizzled(row, column) : Rotated(row, column);
   return b.CreateAdd(b.CreateMul(row, env_.Int32(type_.shape.back()), "", true, true), moved, "",
