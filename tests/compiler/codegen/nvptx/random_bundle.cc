@@ -65,10 +65,9 @@ absl::StatusOr<std::string> RecordOf(uint64_t seed, const nvptx::Chip& chip) {
   function.threads = kThreads[seed % kThreads.size()];
   kernel.launch.grid = {1, 1, 1};
   ASSIGN_OR_RETURN(const nvptx::Artifact artifact, nvptx::Compile(function, chip));
-  ASSIGN_OR_RETURN(ir::Function staged, passes::Run(function, passes::PassesForThreads()));
-  ASSIGN_OR_RETURN(
-      const std::vector<interpreter::Argument> after,
-      interpreter::Interpret(nvptx::Ordered(std::move(staged), chip.number), kernel.launch));
+  ASSIGN_OR_RETURN(const ir::Function staged, passes::Run(function, passes::PassesForThreads()));
+  ASSIGN_OR_RETURN(const std::vector<interpreter::Argument> after,
+                   interpreter::Interpret(nvptx::Ordered(staged, chip.number), kernel.launch));
   ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
                    interpreter::ExtentsOf(function, kernel.launch));
   std::vector<std::string> parameters;
