@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/ir/rules/comparison.h"
+
 namespace phobos::compiler::interpreter {
 namespace {
 
@@ -250,24 +252,8 @@ std::optional<__int128> IntegerResult(const ir::Op& op, DType dtype, __int128 a,
 }
 
 bool Compare(Opcode opcode, DType dtype, Bits a, Bits b) {
-  auto test = [opcode](auto x, auto y) {
-    switch (opcode) {
-      case Opcode::kEqual:
-        return x == y;
-      case Opcode::kNotEqual:
-        return x != y;
-      case Opcode::kLess:
-        return x < y;
-      case Opcode::kLessEqual:
-        return x <= y;
-      case Opcode::kGreater:
-        return x > y;
-      default:
-        return x >= y;
-    }
-  };
-  return ir::IsFloat(dtype) ? test(ToReal(dtype, a), ToReal(dtype, b))
-                            : test(ToInteger(dtype, a), ToInteger(dtype, b));
+  return ir::IsFloat(dtype) ? *ir::Compared(opcode, ToReal(dtype, a), ToReal(dtype, b))
+                            : *ir::Compared(opcode, ToInteger(dtype, a), ToInteger(dtype, b));
 }
 
 Bits Cast(DType from, DType to, Bits bits) {

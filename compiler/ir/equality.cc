@@ -68,11 +68,6 @@ bool AreSameConstants(const ConstantValue& a, const ConstantValue& b) {
   return *x == *y && std::signbit(*x) == std::signbit(*y);
 }
 
-bool AreSameSubscripts(const Subscript& a, const Subscript& b) {
-  return a.kind == b.kind && a.position == b.position &&
-         (a.kind != Subscript::Kind::kSlice || a.length == b.length);
-}
-
 bool AreSameBlocks(const Block& a, const Block& b);
 
 bool AreSameOps(const Op& a, const Op& b) {
@@ -93,6 +88,11 @@ bool AreSameBlocks(const Block& a, const Block& b) {
 }
 
 }  // namespace
+
+bool AreSameSubscripts(const Subscript& a, const Subscript& b) {
+  return a.kind == b.kind && a.position == b.position &&
+         (a.kind != Subscript::Kind::kSlice || a.length == b.length);
+}
 
 bool AreSame(const Function& a, const Function& b) {
   return a.name == b.name &&

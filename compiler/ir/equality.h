@@ -25,6 +25,9 @@ bool AreEqualScalars(const std::vector<const Op*>& definitions, ValueId a, Value
 // are. REQUIRES: both are of one tensor.
 bool AreSameElements(const std::vector<const Op*>& definitions, const Op& a, const Op& b);
 
+// Whether the two have the same values for one dimension, of whatever tensor it is.
+bool AreSameSubscripts(const Subscript& a, const Subscript& b);
+
 // Whether the two are one function: the same signature and options, the same ops under the same
 // numbers. What only messages and the sizes of tables need may differ: file_name, the places of
 // ops, value_count and loop_count. A NaN is the same as a NaN.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/ir/rules/comparison.h"
+
 namespace phobos::compiler::race {
 namespace {
 
@@ -30,25 +32,6 @@ int64_t Wrap(DType dtype, __int128 value) {
 // The number that the bits stand for.
 __int128 NumberOf(DType dtype, int64_t bits) {
   return dtype == DType::kU64 ? static_cast<__int128>(static_cast<uint64_t>(bits)) : bits;
-}
-
-Known Compare(Opcode opcode, __int128 a, __int128 b) {
-  switch (opcode) {
-    case Opcode::kEqual:
-      return a == b;
-    case Opcode::kNotEqual:
-      return a != b;
-    case Opcode::kLess:
-      return a < b;
-    case Opcode::kLessEqual:
-      return a <= b;
-    case Opcode::kGreater:
-      return a > b;
-    case Opcode::kGreaterEqual:
-      return a >= b;
-    default:
-      return std::nullopt;
-  }
 }
 
 // An op over two integers of one type.
@@ -78,7 +61,7 @@ Known Binary(Opcode opcode, DType dtype, int64_t left, int64_t right) {
     case Opcode::kXor:
       return left ^ right;
     default:
-      return Compare(opcode, a, b);
+      return ir::Compared(opcode, a, b);
   }
 }
 

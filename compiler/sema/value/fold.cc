@@ -3,6 +3,7 @@
 // Integer scalars that are known while a kernel is checked.
 #include <algorithm>
 
+#include "compiler/ir/rules/comparison.h"
 #include "compiler/sema/value/emitter.h"
 
 namespace phobos::compiler::sema {
@@ -33,25 +34,6 @@ std::optional<ast::BinaryOp> ArithmeticOf(Opcode opcode) {
   }
 }
 
-std::optional<bool> Compared(Opcode opcode, WideInt a, WideInt b) {
-  switch (opcode) {
-    case Opcode::kEqual:
-      return a == b;
-    case Opcode::kNotEqual:
-      return a != b;
-    case Opcode::kLess:
-      return a < b;
-    case Opcode::kLessEqual:
-      return a <= b;
-    case Opcode::kGreater:
-      return a > b;
-    case Opcode::kGreaterEqual:
-      return a >= b;
-    default:
-      return std::nullopt;
-  }
-}
-
 bool IsKnownInt(const Value& value, WideInt wanted) {
   return value.type.is_scalar() && ir::IsInteger(value.type.dtype) && KnownInt(value) == wanted;
 }
@@ -68,7 +50,7 @@ std::optional<ir::ConstantValue> FoldKnown(Opcode opcode, const std::vector<Valu
   const ir::DType dtype = operands[0].type.dtype;
   const bool is_bool = dtype == ir::DType::kBool;
   if (v.size() == 2) {
-    if (std::optional<bool> holds = Compared(opcode, v[0], v[1])) return int64_t{*holds};
+    if (std::optional<bool> holds = ir::Compared(opcode, v[0], v[1])) return int64_t{*holds};
     if (std::optional<ast::BinaryOp> op = ArithmeticOf(opcode)) {
       Problem ignored;
       std::optional<Literal> result = Fold(*op, Literal(v[0]), Literal(v[1]), &ignored);

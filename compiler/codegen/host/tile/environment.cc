@@ -3,20 +3,17 @@
 
 #include <algorithm>
 
+#include "compiler/ir/equality.h"
 #include "llvm/IR/DerivedTypes.h"
 
 namespace phobos::compiler::host {
 namespace {
 
-bool AreSame(const ir::Subscript& a, const ir::Subscript& b) {
-  return a.kind == b.kind && a.position == b.position && a.length == b.length;
-}
-
 const ir::Op* FindStoreBeside(const ir::Block& block, const ir::Op& load) {
   for (const ir::Op& op : block) {
     if (op.opcode == ir::Opcode::kStore && op.index != load.index &&
         std::equal(op.subscripts.begin(), op.subscripts.end(), load.subscripts.begin(),
-                   load.subscripts.end(), AreSame)) {
+                   load.subscripts.end(), ir::AreSameSubscripts)) {
       return &op;
     }
     for (const ir::Block& region : op.regions) {
