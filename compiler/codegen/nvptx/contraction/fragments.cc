@@ -318,10 +318,7 @@ void FragmentEmitter::LoadTwoOfB(int64_t step, int64_t column, int count,
     address = Below(b_tile_, address, step * 2 * kMatrixRows);
   }
   const Words words = LoadMatrices(address, 2 * count, /*is_transposed=*/dot_.axis == 0);
-  for (int i = 0; i < count; ++i) {
-    fragments->push_back(
-        {words[static_cast<size_t>(2 * i)], words[static_cast<size_t>(2 * i + 1)]});
-  }
+  for (size_t i = 0; i + 1 < words.size(); i += 2) fragments->push_back({words[i], words[i + 1]});
 }
 
 // Of [K, N], whose elements are no halves of a word: one after the other.
