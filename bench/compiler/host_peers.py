@@ -4,10 +4,12 @@
 
     python3 bench/compiler/host_peers.py [--json FILE] [--rounds N] [--size N] [gemm] [softmax]
 
-Both sides take two threads and turns in one process; figures are of each side's fastest and median round, and of the round
-that took the least CPU time, a thread: other work on the machine changes that least. The softmax takes ten times as many
-rounds. The peak is that of a loop of independent fmas on one thread, by its
-CPU time: what no GEMM on this chip can pass. Starts a daemon of its own. Needs libphobos.so, phobosd and phobos-compile, built
+Both sides take two threads and turns in one process; figures are of each side's fastest and median round. Of the GEMM, whose
+rounds are long enough for that, also of the round that took the least CPU time, a thread: other work on the machine changes
+that least. The peak is that of a loop of independent fmas on one thread, by its CPU time: what no GEMM on this chip can pass.
+The softmax takes ten times as many rounds, and a copy of as many bytes takes turns with it, for it is bound by memory: where
+others use the machine's memory too, the copy is slower and the softmax with it, the C less so.
+Starts a daemon of its own. Needs libphobos.so, phobosd and phobos-compile, built
 in the checkout or named by PHOBOS_LIBRARY, PHOBOS_DAEMON and PHOBOS_COMPILER, and gcc.
 """
 
@@ -92,10 +94,11 @@ def in_turn(rounds, sides):
 
 def report(title, unit, work, times, limit, figures):
     """Prints each side's rate; gives the first one's over the second one's, fastest round by fastest round."""
-    print(f"{title}, {THREADS} threads: {unit}, fastest and median round, and by CPU time")
+    has_cpu = unit == "GFLOP/s"
+    print(f"{title}, {THREADS} threads: {unit}, fastest and median round" + (", and by CPU time" if has_cpu else ""))
     rows = {}
     for name, (wall, cpu) in times.items():
-        seconds = [min(wall), statistics.median(wall), min(cpu)]
+        seconds = [min(wall), statistics.median(wall)] + ([min(cpu)] if has_cpu else [])
         rows[name] = [work / each / 1e9 for each in seconds]
         print(f"  {name:20}" + "".join(f"{rate:10.1f}" for rate in rows[name]))
     ratios = [ours / theirs for ours, theirs in zip(*list(rows.values())[:2])]
@@ -143,17 +146,20 @@ def gemm_section(size, rounds, figures):
 
 def softmax_section(rounds, figures):
     hand = library("hand_softmax", "-ffast-math", "-fopenmp").hand_softmax
-    hand.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
-    hand.restype = None
+    copy = library("hand_copy", "-fopenmp").hand_copy
+    for function in (hand, copy):
+        function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+        function.restype = None
     met = True
     for rows, columns in ((4096, 1024), (4096, 4096), (8192, 1003)):
         x = np.random.default_rng(2).standard_normal((rows, columns), np.float32)
-        out, theirs = np.zeros_like(x), np.zeros_like(x)
+        out, theirs, copied = np.zeros_like(x), np.zeros_like(x), np.zeros_like(x)
         grid = lambda meta: (-(-rows // meta["R"]),)
         softmax.tune(grid, x, out)
         sides = {
             "phobos": lambda: softmax[grid](x, out),
             "C -ffast-math": lambda: hand(x.ctypes.data, theirs.ctypes.data, rows, columns),
+            "a copy": lambda: copy(x.ctypes.data, copied.ctypes.data, rows, columns),
         }
         times = in_turn(rounds, sides)
         np.testing.assert_allclose(out, theirs, rtol=1e-4, atol=1e-7)
