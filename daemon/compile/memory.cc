@@ -26,18 +26,25 @@ std::string SettingText(const compiler::v1::Constant& constant) {
   return constant.SerializeAsString();
 }
 
+// Whether the outcome quotes the text that it was made from: its lines, its file, its comments.
+bool NamesPlaces(const compiler::v1::Variant& variant) {
+  return !variant.reason().empty() || !variant.race_detail().empty() || variant.has_recording();
+}
+
 }  // namespace
 
 std::string Memory::DescriptionName(const Source& source) const {
   return Name({Sha256Hex(source.text), source.kernel, fingerprint_});
 }
 
-std::string Memory::VariantName(const compiler::v1::KernelDescription& description, int index,
+std::string Memory::VariantName(const Source* source,
+                                const compiler::v1::KernelDescription& description, int index,
                                 const std::string& chip) const {
   std::vector<std::string> parts = {description.source_digest(), fingerprint_, chip};
   for (const auto& constant : description.variants(index).settings()) {
     parts.push_back(SettingText(constant));
   }
+  if (source != nullptr) parts.push_back(Name({source->file_name, source->text}));
   return Name(parts);
 }
 
@@ -54,15 +61,24 @@ void Memory::RememberDescription(const Source& source,
       .IgnoreError();
 }
 
-std::optional<Memory::Known> Memory::RecallVariant(
-    const compiler::v1::KernelDescription& description, int index, const std::string& chip,
-    cache::ArtifactStore& artifacts) {
-  const auto fact = store_.Recall(kVariant, VariantName(description, index, chip));
+std::optional<compiler::v1::Manifest> Memory::RecallManifest(const std::string& name) {
+  const auto fact = store_.Recall(kVariant, name);
   compiler::v1::Manifest manifest;
-  if (!fact.ok() || !fact->has_value() || !manifest.ParseFromString(**fact) ||
-      manifest.variants_size() != 1) {
-    return std::nullopt;
+  if (!fact.ok() || !fact->has_value() || !manifest.ParseFromString(**fact)) return std::nullopt;
+  if (manifest.variants_size() != 1) return std::nullopt;
+  return manifest;
+}
+
+std::optional<Memory::Known> Memory::RecallVariant(
+    const Source& source, const compiler::v1::KernelDescription& description, int index,
+    const std::string& chip, cache::ArtifactStore& artifacts) {
+  std::optional<compiler::v1::Manifest> fact =
+      RecallManifest(VariantName(nullptr, description, index, chip));
+  if (!fact.has_value()) {
+    fact = RecallManifest(VariantName(&source, description, index, chip));
   }
+  if (!fact.has_value()) return std::nullopt;
+  const compiler::v1::Manifest& manifest = *fact;
   Known known;
   known.variant.variant = manifest.variants(0);
   // The same settings may stand at another place in a space that was written differently.
@@ -83,15 +99,17 @@ std::optional<Memory::Known> Memory::RecallVariant(
   return known;
 }
 
-void Memory::RememberVariant(const compiler::v1::KernelDescription& description,
+void Memory::RememberVariant(const Source& source,
+                             const compiler::v1::KernelDescription& description,
                              const std::string& chip, const compiler::v1::Variant& variant,
                              const std::vector<std::string>& slots) {
   compiler::v1::Manifest manifest;
   manifest.set_format(kManifestFormat);
   *manifest.add_variants() = variant;
   manifest.mutable_slots()->Add(slots.begin(), slots.end());
+  const Source* named = NamesPlaces(variant) ? &source : nullptr;
   store_
-      .Remember(kVariant, VariantName(description, variant.index(), chip),
+      .Remember(kVariant, VariantName(named, description, variant.index(), chip),
                 manifest.SerializeAsString())
       .IgnoreError();
 }

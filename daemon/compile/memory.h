@@ -33,19 +33,24 @@ class Memory {
     CompiledVariant variant;
     std::vector<std::string> slots;
   };
-  // nullopt also when an artifact of it is no longer in the store.
-  std::optional<Known> RecallVariant(const compiler::v1::KernelDescription& description, int index,
+  // nullopt also when an artifact of it is no longer in the store, and where what was said names
+  // places of another text or file than `source`.
+  std::optional<Known> RecallVariant(const Source& source,
+                                     const compiler::v1::KernelDescription& description, int index,
                                      const std::string& chip, cache::ArtifactStore& artifacts);
   // `slots` of the manifest that the variant came in. `variant` may be a failure: it is not tried
   // again either.
-  void RememberVariant(const compiler::v1::KernelDescription& description, const std::string& chip,
-                       const compiler::v1::Variant& variant, const std::vector<std::string>& slots);
+  void RememberVariant(const Source& source, const compiler::v1::KernelDescription& description,
+                       const std::string& chip, const compiler::v1::Variant& variant,
+                       const std::vector<std::string>& slots);
 
  private:
   // Names of facts: digests of all that the fact hangs on.
   std::string DescriptionName(const Source& source) const;
-  std::string VariantName(const compiler::v1::KernelDescription& description, int index,
-                          const std::string& chip) const;
+  // `source`: of which the outcome names places; null: it names none.
+  std::string VariantName(const Source* source, const compiler::v1::KernelDescription& description,
+                          int index, const std::string& chip) const;
+  std::optional<compiler::v1::Manifest> RecallManifest(const std::string& name);
 
   cache::ResultStore& store_;
   const std::string fingerprint_;

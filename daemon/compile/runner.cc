@@ -161,7 +161,7 @@ class Compilation {
       return true;
     }
     std::optional<Memory::Known> known =
-        memory_.RecallVariant(description_, index, chip_, artifacts_);
+        memory_.RecallVariant(source_, description_, index, chip_, artifacts_);
     if (!known.has_value()) return false;
     if (!known->slots.empty()) space_.slots = std::move(known->slots);
     outcome = std::move(known->variant);
@@ -316,7 +316,7 @@ class Compilation {
   }
 
   void Keep(CompiledVariant outcome) {
-    memory_.RememberVariant(description_, chip_, outcome.variant, space_.slots);
+    memory_.RememberVariant(source_, description_, chip_, outcome.variant, space_.slots);
     const auto index = static_cast<size_t>(outcome.variant.index());
     outcomes_[index] = std::move(outcome);
   }

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,7 +93,7 @@ class Device {
 
   // Bytes that Reserve could give now without its flush buffer, what it gave before among them; the
   // largest number where that has no limit.
-  virtual absl::StatusOr<int64_t> FreeBytes() { return std::numeric_limits<int64_t>::max(); }
+  virtual absl::StatusOr<int64_t> FreeBytes() = 0;
 
   // Memory beside Reserve's, aligned to 256, for what a later job needs, so that it can be copied
   // before that job begins. Takes the place of what an earlier call gave, of which no more than

@@ -19,18 +19,20 @@ constexpr int kLookupThreads = 8;
 constexpr int kReadThreads = 2;
 
 absl::Status WhyNotCompiled(const compiler::v1::Variant& variant, const std::string& kernel) {
-  const bool is_race = variant.status() == compiler::v1::VARIANT_STATUS_RACE;
+  constexpr absl::StatusCode kCode = absl::StatusCode::kFailedPrecondition;
+  const auto about = [&kernel](const absl::Status& status) {
+    return error::About(status, tuner::v1::ERROR_REASON_UNSPECIFIED, kernel, "");
+  };
+  if (variant.status() == compiler::v1::VARIANT_STATUS_RACE) {
+    const std::string& why = variant.reason().empty() ? variant.race_detail() : variant.reason();
+    return about(error::Make(kCode, tuner::v1::ERROR_REASON_RACE,
+                             absl::StrCat("its blocks race for an element: ", why),
+                             error::kRaceRemedy));
+  }
   const bool is_error = variant.status() == compiler::v1::VARIANT_STATUS_COMPILE_ERROR;
-  const std::string race =
-      absl::StrCat("its blocks race for an element: ",
-                   variant.reason().empty() ? variant.race_detail() : variant.reason());
-  const absl::Status status =
-      error::Make(absl::StatusCode::kFailedPrecondition,
-                  is_race    ? tuner::v1::ERROR_REASON_RACE
-                  : is_error ? tuner::v1::ERROR_REASON_BAD_SOURCE
-                             : tuner::v1::ERROR_REASON_BAD_ARGUMENT,
-                  is_race ? race : variant.reason(), is_race ? error::kRaceRemedy : "");
-  return error::About(status, tuner::v1::ERROR_REASON_UNSPECIFIED, kernel, "");
+  return about(error::Make(
+      kCode, is_error ? tuner::v1::ERROR_REASON_BAD_SOURCE : tuner::v1::ERROR_REASON_BAD_ARGUMENT,
+      variant.reason()));
 }
 
 }  // namespace

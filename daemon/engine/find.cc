@@ -183,7 +183,8 @@ absl::StatusOr<Choice> Finder::Choose(const tuner::v1::Result& result, const Ker
   }
   return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_NO_WINNER,
                      absl::StrCat("no variant of the stored Result fits this launch: ", reasons),
-                     "tune with these arguments");
+                     "tune with these arguments and force, or make what decides between the "
+                     "variants a part of the key");
 }
 
 void Finder::KeepReady(const tuner::v1::LookupRequest& request, AnswerPtr answer, int64_t changes) {

@@ -80,8 +80,9 @@ bool IsWinnerRecorded(const Chips& chips, const Candidate& row) {
       row.chip->results->FindGeneration(row.row.key.digest, row.row.generation.number);
   if (!generation.ok() || !generation->has_value()) return false;
   const absl::StatusOr<tuner::v1::Result> result = chips.Restore(**generation);
-  return result.ok() && result->winner() < result->variants_size() &&
-         result->variants(result->winner()).race_recorded();
+  return result.ok() && absl::c_any_of(result->variants(), [&](const auto& variant) {
+           return variant.index() == result->winner() && variant.race_recorded();
+         });
 }
 
 tuner::v1::ResultSummary SummaryOf(const Chips& chips, const Candidate& candidate) {

@@ -20,8 +20,8 @@ absl::Status Make(absl::StatusCode code, tuner::v1::ErrorReason reason, const st
 
 // What to do about blocks that race.
 inline constexpr char kRaceRemedy[] =
-    "let no block touch an element that another one writes: give each block elements of its own, "
-    "or update those that they share by ph.atomic_add and the like";
+    "let no block touch an element that another one writes, and no scatter name one twice: give "
+    "each block elements of its own, or update those that are shared by ph.atomic_add and the like";
 
 // `status` with this detail instead of the one it has. OK stays OK.
 absl::Status Attach(const absl::Status& status, const tuner::v1::ErrorDetail& detail);

@@ -6,14 +6,19 @@
 
 #include "absl/status/status.h"
 #include "base/version.h"
+#include "daemon/device/cpu/machine.h"
 #include "daemon/main/serve.h"
 #include "daemon/options/options.h"
 #include "daemon/worker/supervisor.h"
 
 int main(int argc, char** argv) {
   namespace options = phobos::options;
-  const absl::StatusOr<options::Command> command =
-      options::Parse(argc, argv, options::HereAndNow());
+  options::Surroundings here = options::HereAndNow();
+  // A control group may allow less than the machine has.
+  if (const auto memory = phobos::device::ReadMemory({}); memory.ok()) {
+    here.memory_bytes = memory->total_bytes;
+  }
+  const absl::StatusOr<options::Command> command = options::Parse(argc, argv, here);
   if (!command.ok()) {
     std::fprintf(stderr, "phobosd: %s\n", std::string(command.status().message()).c_str());
     return 2;

@@ -99,7 +99,7 @@ struct Surroundings {
   std::string program;  // absolute path of this program
   std::string folder;   // the working folder; empty: not to be had
   int cpus = 1;
-  int64_t memory_bytes = 0;
+  int64_t memory_bytes = 0;  // that this process may have
   std::function<bool(const std::string& path)> is_executable;
 };
 

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "daemon/error/error.h"
 #include "proto/google/rpc/status.pb.h"
 
@@ -15,9 +17,11 @@ namespace {
 constexpr size_t kLongestEncodedMessage = 2400;
 constexpr size_t kLongestDetails = 4000;
 
-// The longest beginning of `text` of which the percent-encoded form has at most `limit` bytes, cut
-// between characters.
+// `text`, or the longest beginning of which the percent-encoded form has at most `limit` bytes, cut
+// between characters, and " ..." behind it. Without blanks at its ends: a header that has some is
+// refused by the client's HTTP/2, and with it all that the status says.
 std::string Fitting(absl::string_view text, size_t limit) {
+  text = absl::StripAsciiWhitespace(text);
   size_t encoded = 0;
   size_t end = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -25,15 +29,15 @@ std::string Fitting(absl::string_view text, size_t limit) {
     const bool is_continuation = (byte & 0xC0) == 0x80;
     if (!is_continuation) end = i;
     encoded += byte < 0x20 || byte > 0x7E || byte == '%' ? 3 : 1;
-    if (encoded > limit) return std::string(text.substr(0, end));
+    if (encoded <= limit) continue;
+    return absl::StrCat(absl::StripTrailingAsciiWhitespace(text.substr(0, end)), " ...");
   }
   return std::string(text);
 }
 
 // What is left of a variant in an error: which one it is and why it failed, in few words.
 void Shorten(tuner::v1::VariantResult& variant, size_t longest_reason) {
-  std::string reason = Fitting(variant.reason(), longest_reason);
-  if (reason.size() < variant.reason().size()) variant.set_reason(absl::StrCat(reason, " ..."));
+  variant.set_reason(Fitting(variant.reason(), longest_reason));
   variant.clear_race_detail();
   variant.clear_artifact_digest();
 }

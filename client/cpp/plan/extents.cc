@@ -44,7 +44,8 @@ std::string RemarkOnExtents(const KernelDescription& description,
   for (const Extent& extent : recorded) {
     where += (where.empty() ? "" : ", ") + extent.name + "=" + std::to_string(extent.value);
   }
-  return "its winner is not proved free of races, the recording that saw none was made at " +
+  return "the variant that is launched is not proved free of races, the recording that saw none "
+         "was made at " +
          where +
          ", and launches at other extents take it too; tune them with force, or make those "
          "extents a part of its key";

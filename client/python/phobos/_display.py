@@ -41,7 +41,7 @@ def heading(result):
     if result.stale:
         parts.append("STALE: timed by another compiler than the present one")
     if any(v.race_recorded for v in result.variants if v.index == result.winner_index):
-        parts.append("RACES: a recording of this launch saw none, no proof")
+        parts.append("RACES: not proved; a recording of the tune's launch saw none")
     return " | ".join(parts)
 
 

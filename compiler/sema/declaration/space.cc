@@ -55,8 +55,10 @@ absl::StatusOr<std::vector<ConstantValue>> WrittenValues(const DeclarationScope&
   if (elements == nullptr) {
     return scope.source.Error(
         expr.span, Concat("the values of '", name, "' are no list"),
-        Concat("write ", name, "=[", scope.source.text(expr.span).substr(0, 20), "]; ",
-               kBothReadings));
+        std::holds_alternative<ast::Name>(expr.node)
+            ? Concat("write the values themselves: ", kBothReadings)
+            : Concat("write ", name, "=[", scope.source.text(expr.span).substr(0, 20), "]; ",
+                     kBothReadings));
   }
   if (elements->empty()) {
     return scope.source.Error(expr.span, Concat("'", name, "' has no values"),

@@ -32,29 +32,6 @@ bool Has(const std::vector<tuner::v1::VariantResult>& variants, int index) {
                      [&](const auto& variant) { return variant.index() == index; });
 }
 
-}  // namespace
-
-std::string GuiltyName(const std::string& source_digest, const std::string& compiler_fingerprint,
-                       const tuner::v1::Device& device) {
-  return absl::StrCat(source_digest, "\n", compiler_fingerprint, "\n", device.driver(), "\n",
-                      device.card_name());
-}
-
-std::string RecordingsName(const std::string& guilty_name,
-                           const google::protobuf::RepeatedPtrField<tuner::v1::Extent>& extents) {
-  return absl::StrCat(guilty_name, "\nrecorded at ", ExtentsText(extents));
-}
-
-std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
-                                                   const std::string& name) {
-  const absl::StatusOr<std::optional<std::string>> fact = store.Recall(kKind, name);
-  tuner::v1::ErrorDetail detail;
-  if (!fact.ok() || !fact->has_value() || !detail.ParseFromString(**fact)) return {};
-  return {detail.variants().begin(), detail.variants().end()};
-}
-
-namespace {
-
 absl::Status Remember(cache::ResultStore& store, const std::string& name,
                       const std::vector<tuner::v1::VariantResult>& known,
                       const std::vector<tuner::v1::VariantResult>& variants,
@@ -78,6 +55,25 @@ absl::Status Remember(cache::ResultStore& store, const std::string& name,
 }
 
 }  // namespace
+
+std::string GuiltyName(const std::string& source_digest, const std::string& compiler_fingerprint,
+                       const tuner::v1::Device& device) {
+  return absl::StrCat(source_digest, "\n", compiler_fingerprint, "\n", device.driver(), "\n",
+                      device.card_name());
+}
+
+std::string RecordingsName(const std::string& guilty_name,
+                           const google::protobuf::RepeatedPtrField<tuner::v1::Extent>& extents) {
+  return absl::StrCat(guilty_name, "\nrecorded at ", ExtentsText(extents));
+}
+
+std::vector<tuner::v1::VariantResult> RecallGuilty(cache::ResultStore& store,
+                                                   const std::string& name) {
+  const absl::StatusOr<std::optional<std::string>> fact = store.Recall(kKind, name);
+  tuner::v1::ErrorDetail detail;
+  if (!fact.ok() || !fact->has_value() || !detail.ParseFromString(**fact)) return {};
+  return {detail.variants().begin(), detail.variants().end()};
+}
 
 absl::Status RememberGuilty(cache::ResultStore& store, const std::string& name,
                             const std::vector<tuner::v1::VariantResult>& known,

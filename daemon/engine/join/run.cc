@@ -63,10 +63,17 @@ void Identify(const Subject& subject, const Job::Inputs& inputs, tuner::v1::Resu
 
 // One sentence for whoever reads why no variant passed.
 std::string RemedyFor(const std::vector<tuner::v1::VariantResult>& failed) {
-  const bool is_race = std::any_of(failed.begin(), failed.end(), [](const auto& variant) {
-    return variant.status() == tuner::v1::VARIANT_STATUS_RACE;
-  });
-  return is_race ? error::kRaceRemedy : "mend what the reasons name, and tune again with force";
+  const auto has = [&failed](tuner::v1::VariantStatus status) {
+    return std::any_of(failed.begin(), failed.end(),
+                       [status](const auto& variant) { return variant.status() == status; });
+  };
+  if (has(tuner::v1::VARIANT_STATUS_RACE)) return error::kRaceRemedy;
+  if (has(tuner::v1::VARIANT_STATUS_WRONG_RESULT)) {
+    return "mend what the reasons name, or, where they differ from the reference by rounding "
+           "alone, "
+           "allow it with rtol= and atol=; then tune again with force";
+  }
+  return "mend what the reasons name, and tune again with force";
 }
 
 absl::Status WithVariants(const absl::Status& status,

@@ -263,8 +263,8 @@ TEST_F(KernelTest, ARecordingOfOtherExtentsIsToldOnce) {
   ASSERT_EQ(Launch(*kernel, another), "ok");
   ASSERT_EQ(Launch(*kernel, other), "ok");
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find("add: its winner is not proved free of races, the recording that saw "
-                              "none was made at N=1000"),
+  EXPECT_NE(warnings_[0].find("add: the variant that is launched is not proved free of races, the "
+                              "recording that saw none was made at N=1000"),
             std::string::npos);
 }
 

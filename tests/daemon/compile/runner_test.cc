@@ -119,10 +119,28 @@ TEST_F(RunnerTest, TheSecondTimeNothingIsCompiled) {
   EXPECT_THAT(space.slots, ElementsAre("x", "y", "out", "extent:N"));
   EXPECT_NE(space.variants[0].artifact_path, "");
   EXPECT_EQ(Log().size(), 1u);
-  // Another text with the same canonical source: the same variants.
-  ASSERT_OK_AND_ASSIGN(const CompiledSpace same,
-                       Compile("# space 3\n# error 1 wrong\n# a comment"));
+}
+
+// Another text with the same canonical source: the same variants. But what quotes the text, or
+// names its lines and its file, is said of this one.
+TEST_F(RunnerTest, PlacesAreThoseOfTheTextThatWasGiven) {
+  ASSERT_OK(Compile("# space 3"));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace same, Compile("# space 3\n# a comment"));
   EXPECT_EQ(same.runs, 0);
+  ASSERT_OK(Compile("# space 3\n# canonical other\n# error 1 in line 3"));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace moved,
+                       Compile("# space 3\n# canonical other\n#\n# error 1 in line 4"));
+  EXPECT_EQ(moved.runs, 1);
+  EXPECT_EQ(moved.variants[1].variant.reason(), "in line 4");
+  source_.file_name = "other.py";
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledSpace renamed,
+      runner_->CompileAll(source_, description_, "x86-64-v3", *store_, *artifacts_));
+  EXPECT_EQ(renamed.runs, 1);
+  ASSERT_OK_AND_ASSIGN(
+      const CompiledSpace again,
+      runner_->CompileAll(source_, description_, "x86-64-v3", *store_, *artifacts_));
+  EXPECT_EQ(again.runs, 0);
 }
 
 // What the outcome hangs on, each changed alone.

@@ -58,6 +58,21 @@ TEST(ToGrpc, LongReasonsAreShortenedAndShowIt) {
   EXPECT_THAT(detail.variants(19).reason(), EndsWith("r ..."));
 }
 
+// A header's value has no blanks at its ends, wherever it was cut.
+TEST(ToGrpc, ALongMessageIsCutBetweenWordsAndShowsIt) {
+  std::string text = "12 34 56789 ";
+  while (text.size() < 4000) text += text;
+  for (size_t first = 0; first < 12; ++first) {
+    const std::string message =
+        ToGrpc(absl::FailedPreconditionError(text.substr(first))).error_message();
+    EXPECT_LT(message.size(), 2500);
+    EXPECT_THAT(message, EndsWith(" ..."));
+    EXPECT_NE(message.front(), ' ') << first;
+    EXPECT_NE(message[message.size() - 5], ' ') << message;
+  }
+  EXPECT_EQ(ToGrpc(absl::NotFoundError(" no such file \n")).error_message(), "no such file");
+}
+
 TEST(ToGrpc, VariantsThatDoNotFitAreCounted) {
   const grpc::Status status = ToGrpc(FailureOf(500, 300));
   EXPECT_LT(status.error_details().size(), 4100);

@@ -361,7 +361,7 @@ Result cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsig
     } else if (!fake::ReadParameters(extra, slots) || slots.size() != function->entry->parameters) {
       return kInvalidValue;
     }
-    if (const int refused = world.Refuses(*function); refused != 0) {
+    if (const int refused = world.BeginLaunch(*function); refused != 0) {
       return static_cast<Result>(refused);
     }
     const std::vector<int64_t> sides = {grid_x, grid_y, grid_z};

@@ -114,7 +114,7 @@ class ExamplesTest(unittest.TestCase):
         path = os.path.join(ROOT, "examples/vector_add.py")
         said = self.run_python(path, "1000", PHOBOS_TUNE="off")
         self.assertIn("launched the first choices: no Result is stored at N=1000", said)
-        self.assertRegex(said, r"a launch: [1-9]\d*\.\d us")
+        self.assertRegex(said, r"a launch: \d+\.\d+ (us|ms)")
 
     def test_c_and_cpp_processes_get_the_winner_that_python_found(self):
         table = self.example("vector_add.py", "100000")

@@ -22,7 +22,7 @@ namespace phobos::compiler::nvptx {
 inline constexpr char kCopyIf[] = "@$0 cp.async.cg.shared.global [$1], [$2], 16;";
 
 // The copy of a tile that is wholly inside its tensor, done a granule of each thread at a time, so
-// that other code can stand in between.
+// that other code can stand in between; all at once, in a loop, where a thread has many.
 class TileCopy {
  public:
   // Of a kStage that has its place. `condition` (i1): whether anything is copied; null: it is. The

@@ -113,7 +113,8 @@ void FragmentEmitter::MultiplyAll(const Step& step, std::vector<llvm::Value*>* s
 
 // A step's words are read while the step before is multiplied, across the turns of the loop too.
 // The copies' tests stand with the first step's products, and the copies one by one between those
-// of the others but the last, so that the chip never has tests or copies alone to do.
+// of the others but the last, so that the chip has products to do beside them. Where there are only
+// two steps, all copies stand before the barrier.
 void FragmentEmitter::AddAhead(const ir::Op& loop, CopyEmitter& emitter,
                                std::vector<llvm::Value*>* sums) {
   emitter.BeginTurn(loop);
@@ -153,9 +154,9 @@ void FragmentEmitter::AddAhead(const ir::Op& loop, CopyEmitter& emitter,
   Keep(next);
 }
 
-void FragmentEmitter::ReadFirstStep(const ir::Op& loop, CopyEmitter& copies) {
-  copies.AwaitTurn(loop);
-  copies.ShowNext(loop);
+void FragmentEmitter::ReadFirstStep(const ir::Op& loop, CopyEmitter& emitter) {
+  emitter.AwaitTurn(loop);
+  emitter.ShowNext(loop);
   std::vector<llvm::AllocaInst*>& slots = env_.first_steps[&dot_];
   const Step step = Read(0);
   if (slots.empty()) {

@@ -129,6 +129,10 @@ TEST(ProductTest, OfEveryTypeByEveryWay) {
       {"f32", "f32", "dot", ", precision=\"tf32\"", 32, 32, 16, 64, 2},
       {"f32", "f32", "dot_t", ", precision=\"tf32\"", 16, 16, 32, 32, 3},
       {"f32", "f32", "dot", ", precision=\"f16\"", 16, 32, 16, 32, 1},
+      // Copies ahead between products: in a loop, in several steps, in a last turn of some threads.
+      {"f16", "f32", "dot", "", 32, 64, 128, 32, 3},
+      {"f16", "f32", "dot", "", 48, 64, 48, 96, 4},
+      {"i8", "i32", "dot_t", "", 32, 32, 96, 64, 4},
   };
   for (const Gemm& g : gemms) {
     ExpectSame(TextOf(g), g.threads,
@@ -281,6 +285,10 @@ TEST(ProductTest, ThreadsPoolWhatTheyStore) {
       {"f16", "c[i:+32, j:+COLUMNS] = acc", 8, false},
       {"f16", "c[i:+32, j:+COLUMNS] = acc\n    c[i:+32, j:+COLUMNS] = c[i:+32, j:+COLUMNS] + acc",
        64, false},
+      {"i16", "c[i:+32, j:+COLUMNS] = ph.cast(ph.clip(acc, -9.0, 9.0), ph.i16)", 64, true},
+      {"f16", "c[i:+32, j:+COLUMNS] = ph.where(acc > 0.0, acc, 1.0)", 64, true},
+      {"f16", "ph.store(c[i:+32, j:+COLUMNS], acc, mask=acc > 0.0)", 64, false},
+      {"f32", "c[i:+32, j:+COLUMNS] = acc + c[i:+32, j + 1:+COLUMNS]", 32, true},
   };
   const std::vector<Extents> extents = {{{"M", 64}, {"N", 128}, {"K", 32}},
                                         {{"M", 37}, {"N", 72}, {"K", 40}}};

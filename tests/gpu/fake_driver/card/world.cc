@@ -62,7 +62,7 @@ void World::CountCall() {
   while (lost.load() == 0) std::this_thread::sleep_for(kLook);
 }
 
-int World::Refuses(const cuda::FunctionRecord& function) {
+int World::BeginLaunch(const cuda::FunctionRecord& function) {
   const std::lock_guard<std::mutex> lock(mutex);
   const KernelRule& rule = function.image->rule();
   const int64_t call = ++calls_[function.key];

@@ -73,7 +73,7 @@ class World {
   // At the begin of each call: returns when the launch that has no more calls to live has ended.
   void CountCall();
   // The call of a launch begins. Gives the result that the script wants it to have, or 0.
-  int Refuses(const cuda::FunctionRecord& function);
+  int BeginLaunch(const cuda::FunctionRecord& function);
   // Runs a launch, on the stream's thread.
   void Launch(const cuda::FunctionRecord& function, std::vector<uint64_t> slots,
               const std::vector<int64_t>& grid, const Stream& stream);
