@@ -80,9 +80,11 @@ bool IsWinnerRecorded(const Chips& chips, const Candidate& row) {
       row.chip->results->FindGeneration(row.row.key.digest, row.row.generation.number);
   if (!generation.ok() || !generation->has_value()) return false;
   const absl::StatusOr<tuner::v1::Result> result = chips.Restore(**generation);
-  return result.ok() && absl::c_any_of(result->variants(), [&](const auto& variant) {
-           return variant.index() == result->winner() && variant.race_recorded();
-         });
+  if (!result.ok()) return false;
+  const auto is_it = [&result](const tuner::v1::VariantResult& variant) {
+    return variant.index() == result->winner() && variant.race_recorded();
+  };
+  return std::any_of(result->variants().begin(), result->variants().end(), is_it);
 }
 
 tuner::v1::ResultSummary SummaryOf(const Chips& chips, const Candidate& candidate) {

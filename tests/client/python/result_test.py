@@ -56,7 +56,7 @@ class ResultTest(unittest.TestCase):
         recorded = result()
         self.assertNotIn("RACES", repr(recorded))
         recorded.variants[1].race_recorded = True  # the winner
-        self.assertIn("| RACES: a recording", repr(recorded).splitlines()[0])
+        self.assertIn("| RACES: not proved; a recording", repr(recorded).splitlines()[0])
 
     def test_table_by_index_with_a_limit_ties_and_contention(self):
         text = result(ties=[0, 1], contended=True, cached=True).table(sort="index", limit=1)

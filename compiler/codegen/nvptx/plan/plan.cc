@@ -264,12 +264,14 @@ void Planner::ChooseLayouts() {
     bool is_kept = false;
     std::optional<Layout> product;  // matrix instructions' goes before others
     bool has_fragments = false;
+    bool is_column = false;  // a product's: lanes would run along a, of which it reads one row
   };
   std::map<std::vector<int64_t>, Needs> needs;
   for (const Statement* statement : statements_) {
     Needs& need = needs[ir::LongSides(statement->type.shape)];
     need.cost = std::max(need.cost, statement->cost);
     const Op* whole = statement->whole;
+    need.is_column |= IsProduct(*statement) && statement->type.shape.back() == 1;
     need.is_kept |=
         whole != nullptr ? ir::IsReduction(whole->opcode) : statement->op->opcode == Opcode::kStage;
     auto widen = [&](const Op& access) {
@@ -292,7 +294,8 @@ void Planner::ChooseLayouts() {
       statement->layout = *need.product;
       continue;
     }
-    const int64_t widest = need.widest_bytes > 0 ? need.widest_bytes : 16;  // 16: no vectors
+    const bool has_vectors = need.widest_bytes > 0 && !need.is_column;
+    const int64_t widest = has_vectors ? need.widest_bytes : 16;  // 16: no vectors
     statement->layout = LayoutOf(statement->type.shape, function_.threads, widest,
                                  need.cost >= kSpreadCost, need.is_kept ? need.vector : 16);
   }

@@ -270,6 +270,46 @@ def k(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f3
              32, {{{"M", 16}, {"N", 32}, {"K", 48}}, {{"M", 15}, {"N", 20}, {"K", 20}}}, {1, 1, 1});
 }
 
+// A column has one long side, along which vectors would run; each of its elements has a row of a.
+TEST(ProductTest, ByAVector) {
+  struct Case {
+    std::string type, sum, product;
+  };
+  const std::vector<Case> cases = {
+      {"f32", "f32", "ph.dot(a[i:+32, k:+8], x[k:+8][:, None])"},
+      {"f64", "f64", "ph.dot(a[i:+32, k:+8], x[k:+8][:, None])"},
+      {"f16", "f32", "ph.dot(a[i:+32, k:+8], x[k:+8][:, None])"},
+      {"i8", "i32", "ph.dot(a[i:+32, k:+8], x[k:+8][:, None])"},
+      {"f32", "f32", "ph.dot_t(a[i:+32, k:+8], x[k:+8][None, :])"},
+  };
+  for (const Case& test : cases) {
+    for (const char* promise : {"", "@ph.aligned(a=16, x=16, y=16, M=8, K=8)\n"}) {
+      const std::string text = absl::StrReplaceAll(R"(PROMISEdef k(a: ph.tensor[ph.TYPE][M, K],
+      x: ph.tensor[ph.TYPE][K], y: ph.tensor[ph.SUM][M]):
+    i: ph.let = ph.ctx.block.x * 32
+    acc: ph.tile[ph.SUM][32, 1] = 0
+    for k in ph.range(0, K, 8):
+        acc += PRODUCT
+    y[i:+32] = ph.reshape(acc, 32)
+)",
+                                                   {{"PROMISE", promise},
+                                                    {"TYPE", test.type},
+                                                    {"SUM", test.sum},
+                                                    {"PRODUCT", test.product}});
+      ExpectSame(text, 32, {{{"M", 64}, {"K", 24}}, {{"M", 40}, {"K", 8}}}, {2, 1, 1});
+    }
+    ExpectSame(
+        absl::StrReplaceAll(R"(
+def k(a: ph.tensor[ph.TYPE][M, K], x: ph.tensor[ph.TYPE][K], y: ph.tensor[ph.SUM][M]):
+    i: ph.let = ph.ctx.block.x * 32
+    k: ph.let = 0
+    y[i:+32] = ph.sum(PRODUCT, axis=1)
+)",
+                            {{"TYPE", test.type}, {"SUM", test.sum}, {"PRODUCT", test.product}}),
+        32, {{{"M", 64}, {"K", 8}}, {{"M", 35}, {"K", 7}}}, {2, 1, 1});
+  }
+}
+
 // What a matrix instruction leaves with four threads is stored up to 16 bytes at a time, where
 // alignment is promised and no other statement counts on who stores what.
 TEST(ProductTest, ThreadsPoolWhatTheyStore) {
