@@ -70,8 +70,7 @@ std::string RemedyFor(const std::vector<tuner::v1::VariantResult>& failed) {
   if (has(tuner::v1::VARIANT_STATUS_RACE)) return error::kRaceRemedy;
   if (has(tuner::v1::VARIANT_STATUS_WRONG_RESULT)) {
     return "mend what the reasons name, or, where they differ from the reference by rounding "
-           "alone, "
-           "allow it with rtol= and atol=; then tune again with force";
+           "alone, allow it with rtol= and atol=; then tune again with force";
   }
   return "mend what the reasons name, and tune again with force";
 }

@@ -22,6 +22,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// A tune that variant 1 wins, and in which `variant` is recorded, not proved.
+EngineFixture::Tune TuneWithRecorded(int variant) {
+  return [variant](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
+    tuner::v1::Result result = ResultWith(1);
+    result.mutable_variants(variant)->set_race_recorded(true);
+    return absl::StatusOr<tuner::v1::Result>(result);
+  };
+}
+
 class EngineTest : public ::testing::Test, public EngineFixture {
  protected:
   void TuneAt(int64_t n, const std::string& text = kSource) {
@@ -140,11 +149,7 @@ TEST_F(EngineTest, AWinnerThatANewerCompilerCannotProveFreeOfRacesIsNotHandedOut
 }
 
 TEST_F(EngineTest, AWinnerThatWasRecordedNeedsNoProof) {
-  tune = [](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
-    tuner::v1::Result result = ResultWith(1);
-    result.mutable_variants(1)->set_race_recorded(true);
-    return absl::StatusOr<tuner::v1::Result>(result);
-  };
+  tune = TuneWithRecorded(1);
   Begin();
   TuneAt(16);
   runner->unproven_variant = 1;
@@ -448,19 +453,11 @@ TEST_F(EngineTest, AResultOfAnotherCompilerIsStaleWhereverItIsShown) {
 }
 
 TEST_F(EngineTest, AListSaysOfAWinnerThatItWasRecordedNotProved) {
-  tune = [](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
-    tuner::v1::Result result = ResultWith(1);
-    result.mutable_variants(1)->set_race_recorded(true);
-    return absl::StatusOr<tuner::v1::Result>(result);
-  };
+  tune = TuneWithRecorded(1);
   Begin();
   TuneAt(16);
   EXPECT_TRUE(List({})->results(0).race_recorded());
-  tune = [](const auto&, const auto&, const auto&, const auto&, const auto&, auto*) {
-    tuner::v1::Result result = ResultWith(1);
-    result.mutable_variants(0)->set_race_recorded(true);  // of one that did not win
-    return absl::StatusOr<tuner::v1::Result>(result);
-  };
+  tune = TuneWithRecorded(0);  // of one that did not win
   TuneAt(32);
   tuner::v1::ListResultsRequest request;
   request.mutable_filter()->add_key()->set_name("N");
