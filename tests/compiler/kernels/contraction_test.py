@@ -22,6 +22,12 @@ def triples(bm, bn, bk):
     return list(zip(*cycles)) + [(bm, bn, bk), (2 * bm + 1, 2 * bn - 1, 3 * bk), (bm, bn, 0)]
 
 
+def for_sums(dtype, *shape, seed=1):
+    """Floats; where a chip may add products in another order, ones whose sums are exact."""
+    numbers = floats(*shape, seed=seed)
+    return numbers if dtype == "f32" else np.rint(4 * numbers).astype(NUMPY[dtype])
+
+
 def around(test, text, run, names=("BM", "BN", "BK")):
     """Calls run(variant, tiles, m, n, k) for each variant at extents around its tiles."""
     for variant in compiled.variants(COMPILER, text):
@@ -112,6 +118,50 @@ def k(a: ph.tensor[ph.{dtype}][M, K], b: ph.tensor[ph.{dtype}][K, N], c: ph.tens
                 np.testing.assert_array_equal(got, a.astype(np.int32) @ b.astype(np.int32))
 
             around(self, text, run)
+
+    def test_matrix_by_vector(self):
+        for dtype, aligned in itertools.product(("f32", "f16"), ("", "@ph.aligned(a=16, x=16, y=16, M=8, K=8)\n")):
+            text = f"""
+@ph.kernel
+@ph.autotune(BM=[32, 128, 5], BK=[8, 3])
+{aligned}def k(a: ph.tensor[ph.{dtype}][M, K], x: ph.tensor[ph.{dtype}][K, 1], y: ph.tensor[ph.f32][M]):
+    i: ph.let = ph.ctx.block.x * BM
+    acc: ph.tile[ph.f32][BM, 1] = 0.0
+    for l in ph.range(0, K, BK):
+        acc += ph.dot(a[i:+BM, l:+BK], x[l:+BK, :])
+    y[i:+BM] = ph.reshape(acc, BM)
+"""
+
+            def run(variant, bm, bk, m, k):
+                if aligned and (m % 8 or k % 8):
+                    return
+                a, x = for_sums(dtype, m, k), for_sums(dtype, k, 1, seed=2)
+                got = variant.run((cdiv(m, bm),), a=a, x=x, y=floats(m, seed=3))["y"]
+                np.testing.assert_array_equal(got, in_order(a, x, np.zeros((m, 1)))[:, 0])
+
+            compiled.around_tiles(self, COMPILER, text, ("BM", "BK"), run)
+
+    def test_vector_by_matrix(self):
+        for dtype, aligned in itertools.product(("f32", "f16"), ("", "@ph.aligned(x=16, b=16, y=16, K=8, N=8)\n")):
+            text = f"""
+@ph.kernel
+@ph.autotune(BK=[8, 3], BN=[32, 128, 5])
+{aligned}def k(x: ph.tensor[ph.{dtype}][1, K], b: ph.tensor[ph.{dtype}][K, N], y: ph.tensor[ph.f32][N]):
+    j: ph.let = ph.ctx.block.x * BN
+    acc: ph.tile[ph.f32][1, BN] = 0.0
+    for l in ph.range(0, K, BK):
+        acc += ph.dot(x[:, l:+BK], b[l:+BK, j:+BN])
+    y[j:+BN] = ph.reshape(acc, BN)
+"""
+
+            def run(variant, bk, bn, k, n):
+                if aligned and (k % 8 or n % 8):
+                    return
+                x, b = for_sums(dtype, 1, k), for_sums(dtype, k, n, seed=2)
+                got = variant.run((cdiv(n, bn),), x=x, b=b, y=floats(n, seed=3))["y"]
+                np.testing.assert_array_equal(got, in_order(x, b, np.zeros((1, n)))[0])
+
+            compiled.around_tiles(self, COMPILER, text, ("BK", "BN"), run)
 
     def test_gemm_bias_gelu_of_a_transposed_weight(self):
         text = f"""
