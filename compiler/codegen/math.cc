@@ -1,15 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/math.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "compiler/codegen/arithmetic.h"
 #include "compiler/codegen/math_emitter.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/Module.h"
 #include "llvm/TargetParser/Triple.h"
 
 namespace phobos::compiler::codegen {
 namespace {
+
+// Vectors that there is a form of AVX-512's scalef for.
+constexpr unsigned kLeastScalefBits = 128;
+constexpr unsigned kMostScalefBits = 512;
+
+llvm::SmallVector<int, 64> Sequence(unsigned first, unsigned count) {
+  llvm::SmallVector<int, 64> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), static_cast<int>(first));
+  return numbers;
+}
+
+llvm::Intrinsic::ID ScalefOf(unsigned bits, bool is_f32) {
+  switch (bits) {
+    case 128:
+      return is_f32 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_128
+                    : llvm::Intrinsic::x86_avx512_mask_scalef_pd_128;
+    case 256:
+      return is_f32 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256
+                    : llvm::Intrinsic::x86_avx512_mask_scalef_pd_256;
+    default:
+      return is_f32 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                    : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512;
+  }
+}
 
 llvm::Type* BitsType(llvm::IRBuilderBase& b, llvm::Type* type) {
   return WithLanesOf(b.getIntNTy(type->getScalarSizeInBits()), type);
@@ -98,10 +126,45 @@ Value* MathEmitter::PowerOfTwo(Value* n) const {
   return FromBits(b.CreateShl(b.CreateAdd(n, Integer(bias)), fraction_bits));
 }
 
-// In two steps, as 2^n itself may be no normal number; only the second one can round.
-Value* MathEmitter::Scale(Value* x, Value* n) const {
-  Value* half = b.CreateAShr(n, 1);
-  return Mul(Mul(x, PowerOfTwo(half)), PowerOfTwo(b.CreateSub(n, half)));
+// In two steps where no instruction does it, as 2^n itself may be no normal number; only the second
+// one can round.
+Value* MathEmitter::Scale(Value* x, const Whole& n) const {
+  if (HasScalef()) return Scalef(x, n.number);
+  Value* half = b.CreateAShr(n.integer, 1);
+  return Mul(Mul(x, PowerOfTwo(half)), PowerOfTwo(b.CreateSub(n.integer, half)));
+}
+
+Value* MathEmitter::ScaleInTheMiddle(Value* x, const Whole& n) const {
+  return HasScalef() ? Scalef(x, n.number) : Mul(x, PowerOfTwo(n.integer));
+}
+
+// Of whole vectors alone: what is narrower is no work, and would have to be widened.
+bool MathEmitter::HasScalef() const {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  if (vector == nullptr || vector->getPrimitiveSizeInBits() < kLeastScalefBits) return false;
+  const llvm::Function* function = b.GetInsertBlock()->getParent();
+  const llvm::StringRef features = function->getFnAttribute("target-features").getValueAsString();
+  return features.contains("+avx512vl");
+}
+
+// The chip's x * 2^n, n a number, a vector of the chip at a time.
+Value* MathEmitter::Scalef(Value* x, Value* n) const {
+  const auto* vector = llvm::cast<llvm::FixedVectorType>(x->getType());
+  const unsigned lanes = vector->getNumElements();
+  const unsigned bits = lanes * vector->getScalarSizeInBits();
+  if (bits > kMostScalefBits) {
+    const auto half = [&](Value* value, unsigned first) {
+      return b.CreateShuffleVector(value, Sequence(first, lanes / 2));
+    };
+    Value* low = Scalef(half(x, 0), half(n, 0));
+    Value* high = Scalef(half(x, lanes / 2), half(n, lanes / 2));
+    return b.CreateShuffleVector(low, high, Sequence(0, lanes));
+  }
+  llvm::Type* mask = b.getIntNTy(std::max(lanes, 8U));
+  llvm::SmallVector<Value*, 5> operands = {x, n, x, llvm::Constant::getAllOnesValue(mask)};
+  constexpr int kRoundAsEver = 4;
+  if (bits == kMostScalefBits) operands.push_back(b.getInt32(kRoundAsEver));
+  return b.CreateIntrinsic(ScalefOf(bits, is_f32), {}, operands);
 }
 
 Sum MathEmitter::QuickSum(Value* x, Value* y) const {

@@ -2,9 +2,11 @@
 //
 // The built-ins of the tile IR on f32 and f64 as LLVM IR, for any target: fused multiply-adds, the
 // four operations, square roots, comparisons and integer operations on the bits, never a library
-// call or a table in memory, so every chip that rounds as IEEE 754 says gives the same bits. Each
-// is defined over the whole range, with infinities, NaNs, signed zeros and subnormals; accuracy by
-// docs/language.md. Values are scalars or vectors alike. One thread a builder.
+// call or a table in memory, so every chip that rounds as IEEE 754 says gives the same bits. What a
+// chip has in one instruction with the same result is used where the function's attribute
+// "target-features" names its feature. Each is defined over the whole range, with infinities, NaNs,
+// signed zeros and subnormals; accuracy by docs/language.md. Values are scalars or vectors alike.
+// One thread a builder.
 #ifndef PHOBOS_COMPILER_CODEGEN_MATH_H_
 #define PHOBOS_COMPILER_CODEGEN_MATH_H_
 

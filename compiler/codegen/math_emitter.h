@@ -85,7 +85,9 @@ class MathEmitter {
   Value* PowerOfTwo(Value* n) const;
   // x * 2^n, rounded once, to infinity, to a subnormal or to zero where that is the result; n may
   // be twice as far out as the exponents go.
-  Value* Scale(Value* x, Value* n) const;
+  Value* Scale(Value* x, const Whole& n) const;
+  // The same; REQUIRES: 2^n is a normal number.
+  Value* ScaleInTheMiddle(Value* x, const Whole& n) const;
 
   // x + y as a sum; of the quick one |x| >= |y| or x = 0 is asked.
   Sum QuickSum(Value* x, Value* y) const;
@@ -93,6 +95,9 @@ class MathEmitter {
   Sum Product(Value* x, Value* y) const;
 
  private:
+  bool HasScalef() const;
+  Value* Scalef(Value* x, Value* n) const;
+
   double MagicNumber() const { return Pick(0x1.8p23, 0x1.8p52); }
 };
 

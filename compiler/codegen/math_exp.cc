@@ -28,7 +28,7 @@ Value* ExpOfRest(const MathEmitter& m, Value* rest) {
 // exp where 2^n is a normal number: x within about +-87 (f32), +-708 (f64).
 Value* ExpInTheMiddle(const MathEmitter& m, Value* x) {
   const Reduced reduced = ReduceByLn2(m, x);
-  return m.Mul(ExpOfRest(m, reduced.rest), m.PowerOfTwo(reduced.n.integer));
+  return m.ScaleInTheMiddle(ExpOfRest(m, reduced.rest), reduced.n);
 }
 
 }  // namespace
@@ -37,14 +37,14 @@ Value* EmitExp(const MathEmitter& m, Value* x) {
   // Beyond these the result is infinity or zero, and Scale makes it so.
   Value* bounded = m.AtLeast(m.AtMost(x, m.Pick(89, 710)), m.Pick(-104, -746));
   const Reduced reduced = ReduceByLn2(m, bounded);
-  return m.Scale(ExpOfRest(m, reduced.rest), reduced.n.integer);
+  return m.Scale(ExpOfRest(m, reduced.rest), reduced.n);
 }
 
 Value* EmitExp2(const MathEmitter& m, Value* x) {
   Value* bounded = m.AtLeast(m.AtMost(x, m.Pick(129, 1025)), m.Pick(-151, -1076));
   const MathEmitter::Whole n = m.Nearest(bounded, m.Number(1.0));
   Value* rest = m.Sub(bounded, n.number);
-  return m.Scale(m.Fma(rest, m.Polynomial(rest, kExp2), m.Number(1.0)), n.integer);
+  return m.Scale(m.Fma(rest, m.Polynomial(rest, kExp2), m.Number(1.0)), n);
 }
 
 // 2^n * expm1(rest) + (2^n - 1), at half the size lest 2^n overflow.

@@ -89,7 +89,7 @@ Value* PowerOfMagnitude(const MathEmitter& m, Value* size, Value* y) {
   Value* low = m.Choose(is_near, product.low, m.Number(0.0));
   const MathEmitter::Whole n = m.Nearest(high, m.Number(1.0));
   Value* rest = m.Add(m.Sub(high, n.number), low);
-  return m.Scale(m.Fma(rest, m.Polynomial(rest, kExp2), m.Number(1.0)), n.integer);
+  return m.Scale(m.Fma(rest, m.Polynomial(rest, kExp2), m.Number(1.0)), n);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace phobos::compiler::host {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 8;
+constexpr int kCodeVersion = 9;
 
 absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Chip& chip) {
   ASSIGN_OR_RETURN(const std::unique_ptr<llvm::TargetMachine> machine, MakeMachine(chip.name));

@@ -180,6 +180,7 @@ int64_t KernelEmitter::Emit() {
   llvm::Function* entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                                                  codegen::EntryName(function_), module_);
   entry->addFnAttr(llvm::Attribute::NoUnwind);
+  if (env_.has_avx512()) entry->addFnAttr("target-features", "+avx512f,+avx512vl");
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
   ReadArguments(entry->getArg(0), entry->getArg(1));
   const std::vector<bool> is_fused = FindFusedStages(function_);
@@ -191,12 +192,14 @@ int64_t KernelEmitter::Emit() {
                                        is_fused[op.operands[0]], is_fused[op.operands[1]]};
     return ContractionBytes(op, operands, env_.vector_bytes);
   });
-  HostMemory memory(env_, held, entry->getArg(4));
+  llvm::Value* tiles =
+      builder_.CreateConstGEP1_64(builder_.getInt8Ty(), entry->getArg(4), kRoomBefore);
+  HostMemory memory(env_, held, tiles);
   codegen::BodyEmitter body(env_, memory);
   EmitBlockLoop(entry->getArg(2), entry->getArg(3), body);
   EndStreaming();
   builder_.CreateRetVoid();
-  return held.bytes;
+  return held.bytes == 0 ? 0 : kRoomBefore + held.bytes;
 }
 
 void KernelEmitter::ReadArguments(llvm::Value* slots, llvm::Value* grid) {

@@ -59,7 +59,8 @@ llvm::Value* Combination::Ranked(llvm::Value* floats) const {
   llvm::Type* type = WithLanesOf(b_.getIntNTy(width), floats->getType());
   llvm::Value* bits = b_.CreateBitCast(floats, type);
   llvm::Value* sign = b_.CreateAShr(bits, llvm::ConstantInt::get(type, width - 1));
-  llvm::Value* turned = b_.CreateLShr(sign, llvm::ConstantInt::get(type, 1));
+  const llvm::APInt all_but_sign = llvm::APInt::getSignedMaxValue(width);
+  llvm::Value* turned = b_.CreateAnd(sign, llvm::ConstantInt::get(type, all_but_sign));
   return b_.CreateSub(b_.CreateXor(bits, turned), LowestRank(type));
 }
 

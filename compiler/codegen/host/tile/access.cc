@@ -224,6 +224,7 @@ Access::Place Access::PlaceOf(const Chunk& chunk, const Positions& gathered,
   }
   if (mask != nullptr) add_mask(mask);
   if (chunk.has_lanes()) {
+    if (chunk.wanted != nullptr) add_mask(chunk.wanted);
     if (scalar_mask != nullptr) add_mask(b.CreateVectorSplat(chunk.lanes, scalar_mask));
     if (chunk.valid_lanes < chunk.lanes) {
       add_mask(vector_mask == nullptr ? FirstLanes(b.getContext(), chunk.lanes, chunk.valid_lanes)
@@ -240,7 +241,7 @@ Access::Place Access::PlaceOf(const Chunk& chunk, const Positions& gathered,
 bool Access::HasVectorForm(const Place& place) const {
   if (place.offsets == nullptr && place.mask == nullptr) return true;
   const unsigned bits = memory_type_->getScalarSizeInBits();
-  if (env_.vector_bytes == 64) return place.offsets == nullptr || bits >= 32;
+  if (env_.has_avx512()) return place.offsets == nullptr || bits >= 32;
   return place.offsets == nullptr && bits >= 32;
 }
 
@@ -304,7 +305,8 @@ void Access::Store(const Chunk& chunk, const Positions& gathered, llvm::Value* m
 
 void Access::Stream(const Chunk& chunk, llvm::Value* value) const {
   llvm::IRBuilder<>& b = env_.builder;
-  const llvm::Align align(chunk.lanes * memory_type_->getScalarSizeInBits() / 8);
+  const uint64_t bytes = uint64_t{chunk.lanes} * memory_type_->getScalarSizeInBits() / 8;
+  const llvm::Align align(std::min<uint64_t>(bytes, kLineBytes));
   llvm::StoreInst* store = b.CreateAlignedStore(InMemory(value), AddressOf(chunk), align);
   llvm::Metadata* one = llvm::ConstantAsMetadata::get(b.getInt32(1));
   store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b.getContext(), one));

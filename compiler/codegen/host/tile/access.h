@@ -24,6 +24,9 @@ struct Chunk : codegen::TilePlace {
   unsigned lanes = 1;
   unsigned valid_lanes = 1;  // the first so many are elements of the tile
   bool is_inside = false;    // every access of the statement lies inside its tensor
+  // Vector of i1: the lanes that anybody wants; the others may lie outside of the tile, are never
+  // stored, and of tensors not loaded. Null: all.
+  llvm::Value* wanted = nullptr;
 
   // The same chunk where its elements are in another tile.
   Chunk At(codegen::TilePlace place) const {

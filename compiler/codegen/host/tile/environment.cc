@@ -9,6 +9,10 @@
 namespace phobos::compiler::host {
 namespace {
 
+// A row of at least so many bytes is stored past the caches wherever it begins; a shorter one has
+// too few whole lines, unless it begins with one.
+constexpr int64_t kLongBytes = 1024;
+
 const ir::Op* FindStoreBeside(const ir::Block& block, const ir::Op& load) {
   for (const ir::Op& op : block) {
     if (op.opcode == ir::Opcode::kStore && op.index != load.index &&
@@ -35,6 +39,17 @@ Environment::Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_
 
 const ir::Op* Environment::StoreBeside(const ir::Op& load) const {
   return FindStoreBeside(function.body, load);
+}
+
+llvm::Value* Environment::IsRowStreamed(const ir::Op& store, llvm::Value* address,
+                                        llvm::Value* elements) const {
+  const int64_t bytes = ir::ByteSize(store.type.dtype);
+  llvm::Value* bits = builder.CreatePtrToInt(address, builder.getInt64Ty());
+  llvm::Value* has_line = builder.CreateIsNull(builder.CreateAnd(bits, kLineBytes - 1));
+  llvm::Value* has_lines = builder.CreateAnd(
+      builder.CreateICmpSGE(elements, Int(kLongBytes / bytes)),
+      builder.CreateIsNull(builder.CreateAnd(bits, static_cast<uint64_t>(bytes) - 1)));
+  return builder.CreateAnd(is_streamed[store.index], builder.CreateOr(has_line, has_lines));
 }
 
 llvm::Value* Environment::Buffer(llvm::Type* element, unsigned count) const {

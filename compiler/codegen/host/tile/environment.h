@@ -25,6 +25,8 @@ struct Environment : codegen::Environment {
   Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_builder, int64_t bytes);
 
   const int64_t vector_bytes;
+  // The level of x86 whose vectors are that wide has all of AVX-512 that x86-64-v4 asks for.
+  bool has_avx512() const { return vector_bytes == 64; }
   // By parameter, i1: stores to it should go past the caches. Null: they never should.
   std::vector<llvm::Value*> is_streamed;
   // By ValueId: the address in scratch memory of a tile that a kStage holds.
@@ -36,6 +38,11 @@ struct Environment : codegen::Environment {
   // A store whose subscripts are those of the load: it will fill the same place of another tensor.
   // Null where there is none.
   const ir::Op* StoreBeside(const ir::Op& load) const;
+
+  // i1: whether a row of so many elements (i64) that begins at the address is to be stored past the
+  // caches. REQUIRES: is_streamed has the store's tensor.
+  llvm::Value* IsRowStreamed(const ir::Op& store, llvm::Value* address,
+                             llvm::Value* elements) const;
 
   // A Slot for so many elements, aligned for vectors.
   llvm::Value* Buffer(llvm::Type* element, unsigned count) const;

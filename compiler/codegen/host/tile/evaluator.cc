@@ -36,7 +36,6 @@ void Evaluator::Collect(ir::ValueId value) {
     integer_bytes_ = std::max(integer_bytes_, bytes);
   }
   if (op.opcode == ir::Opcode::kLoad) loads_[value];
-  reads_held_ |= op.opcode == ir::Opcode::kStage || op.opcode == ir::Opcode::kReadVar;
   if (op.opcode != ir::Opcode::kStage) CollectOperands(op);
 }
 
@@ -229,11 +228,11 @@ void Evaluator::PrepareAhead(const ir::Op& load, const Access& access) {
   if (env_.is_streamed[store->index] == nullptr) return;
   // What goes past the caches must not be in them: then the load's own place is named once more.
   auto bits = [&](llvm::Value* address) { return b_.CreatePtrToInt(address, b_.getInt64Ty()); };
-  llvm::Value* start = bits(ahead.store->start());
-  llvm::Value* is_streamed = b_.CreateAnd(env_.is_streamed[store->index],
-                                          b_.CreateIsNull(b_.CreateAnd(start, kLineBytes - 1)));
+  llvm::Value* start = ahead.store->start();
+  llvm::Value* row = env_.Int(load.type.shape[LaneSide(load.type.shape)]);
   ahead.bytes_to_store =
-      b_.CreateSelect(is_streamed, b_.CreateSub(bits(access.start()), start), ahead.bytes_to_store);
+      b_.CreateSelect(env_.IsRowStreamed(*store, start, row),
+                      b_.CreateSub(bits(access.start()), bits(start)), ahead.bytes_to_store);
 }
 
 // i64: how far the tile is from where it was when the statement ran before, which is where it will

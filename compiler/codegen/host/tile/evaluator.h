@@ -62,9 +62,6 @@ class Evaluator {
   // the tile that the value is broadcast to.
   void TraceLanes(ir::ValueId value, size_t rank, int lane_side);
 
-  // Whether anything is read from tiles in memory.
-  bool reads_held() const { return reads_held_; }
-
   // Forgets what was computed: no longer in sight, or of an older state of memory.
   void Forget() { known_.clear(); }
 
@@ -107,7 +104,6 @@ class Evaluator {
   std::vector<bool> collected_;         // by ValueId
   std::set<std::pair<ir::ValueId, int>> lane_sides_;  // of values; Chunk::kNoSide: no side alone
   int cost_ = 0;
-  bool reads_held_ = false;
   bool is_store_ = false;
   int float_bytes_ = 0;  // the widest float and integer
   int integer_bytes_ = 1;

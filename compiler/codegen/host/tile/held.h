@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles in memory: what a kStage holds, and variables. A tile lies in row-major order, without
-// gaps, and has room behind it to read and write whole vectors. One thread.
+// gaps, and has room around it to read whole vectors, behind it also to write them. One thread.
 #ifndef PHOBOS_COMPILER_CODEGEN_HOST_TILE_HELD_H_
 #define PHOBOS_COMPILER_CODEGEN_HOST_TILE_HELD_H_
 
@@ -16,6 +16,9 @@ namespace phobos::compiler::host {
 
 // The most lanes of a chunk.
 inline constexpr unsigned kMaxLanes = 64;
+
+// Bytes that belong to nobody before the first tile, as others are behind each one.
+inline constexpr int64_t kRoomBefore = int64_t{kMaxLanes} * 8;
 
 // Bytes that a tile occupies.
 int64_t HeldBytes(const ir::Type& type);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/codegen/host/tile/statement.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "compiler/codegen/host/tile/access.h"
@@ -15,9 +16,6 @@ namespace phobos::compiler::host {
 namespace {
 
 constexpr int64_t kLeastStreamed = 16;  // bytes that there is an instruction for
-// A row of at least so many bytes is stored past the caches wherever it begins; a shorter one has
-// too few whole lines, unless it begins with one.
-constexpr int64_t kLongBytes = 1024;
 
 // One statement, while it is emitted.
 class Statement {
@@ -26,6 +24,16 @@ class Statement {
   void Emit();
 
  private:
+  // A row's lines, where it is stored past the caches: the first one begins `past` elements before
+  // the row, at `first` the first whole one; from there on `whole` elements fill lines, and
+  // vectors. Where it is not, all of the row does, from 0 on.
+  struct Lines {
+    llvm::Value* is_streamed = nullptr;  // i1
+    llvm::Value* past = nullptr;         // this and the rest i64
+    llvm::Value* first = nullptr;
+    llvm::Value* whole = nullptr;
+  };
+
   llvm::Value* PrepareAccesses();
   llvm::Value* StreamCondition() const;
   void PreparePrefix();
@@ -33,7 +41,9 @@ class Statement {
   void EmitSides(size_t side, Chunk chunk);
   void EmitInnermost(const Chunk& chunk);
   void EmitWhole(const Chunk& chunk, llvm::Value* end, unsigned unroll);
-  void EmitStreamed(const Chunk& chunk, llvm::Value* past, llvm::Value* end, llvm::Value* stream);
+  Lines PrepareLines(const Chunk& row, llvm::Value* end) const;
+  void EmitLines(const Chunk& chunk, const Lines& lines, bool are_streamed);
+  void EmitEnds(Chunk chunk, const Lines& lines, llvm::Value* end);
   void EmitInnermostClipped(Chunk chunk);
   void EmitChunk(Chunk chunk, llvm::Value* index, unsigned valid_lanes);
   void EmitAtomic(const Chunk& chunk);
@@ -164,57 +174,73 @@ void Statement::EmitWhole(const Chunk& chunk, llvm::Value* end, unsigned unroll)
     env_.Loop(env_.Int(0), end, turn, emit_turn);
   };
   if (stream_ == nullptr) return emit_plain();
-  Chunk first = chunk;
-  first.indices[lane_side_] = env_.Int(0);
-  first.valid_lanes = lanes_;
-  llvm::Value* address = b_.CreatePtrToInt(target_->AddressOf(first), b_.getInt64Ty());
-  llvm::Value* past = b_.CreateAnd(address, kLineBytes - 1);
-  llvm::Value* can_stream = b_.CreateIsNull(past);
-  // A vector of a held tile that is moved would lie across two that may not be in memory yet.
-  if (!evaluator_.reads_held()) {
-    llvm::Value* is_long = b_.CreateICmpSGE(end, env_.Int(kLongBytes / bytes_));
-    llvm::Value* can_be_aligned = b_.CreateIsNull(b_.CreateAnd(past, bytes_ - 1));
-    can_stream = b_.CreateOr(can_stream, b_.CreateAnd(is_long, can_be_aligned));
-  }
-  llvm::Value* stream = b_.CreateAnd(stream_, can_stream);
-  past = b_.CreateUDiv(past, env_.Int(bytes_));
+  const Lines lines = PrepareLines(chunk, end);
   if (evaluator_.cost() > kDear) {
-    past = b_.CreateSelect(stream, past, env_.Int(0));
-    return EmitStreamed(chunk, past, end, stream);
+    EmitLines(chunk, lines, /*are_streamed=*/false);
+    return EmitEnds(chunk, lines, end);
   }
   env_.Branch(
-      stream, [&] { EmitStreamed(chunk, past, end, /*stream=*/nullptr); }, emit_plain);
+      lines.is_streamed,
+      [&] {
+        EmitLines(chunk, lines, /*are_streamed=*/true);
+        EmitEnds(chunk, lines, end);
+      },
+      emit_plain);
 }
 
-// As EmitWhole; past the caches, where `stream` (null: true) says so: from `past` elements before
-// the row on, vectors are where they are aligned. The first and the last of them are moved into
-// the row, and only what is in it of their own places is stored, plainly: the rest of their lines
-// is other rows'.
-void Statement::EmitStreamed(const Chunk& chunk, llvm::Value* past, llvm::Value* end,
-                             llvm::Value* stream) {
-  llvm::Value* last = b_.CreateSub(end, env_.Int(lanes_));
-  env_.Loop(b_.CreateNeg(past), end, lanes_, [&](llvm::Value* aligned) {
-    llvm::Value* index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, aligned, env_.Int(0));
-    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, last);
-    Chunk moved = chunk;
-    moved.indices[lane_side_] = index;
-    moved.valid_lanes = lanes_;
+Statement::Lines Statement::PrepareLines(const Chunk& row, llvm::Value* end) const {
+  Chunk start = row;
+  start.indices[lane_side_] = env_.Int(0);
+  llvm::Value* address = target_->AddressOf(start);
+  llvm::Value* past =
+      b_.CreateAnd(b_.CreatePtrToInt(address, b_.getInt64Ty()), env_.Int(kLineBytes - 1));
+  const int64_t unit = std::max<int64_t>(kLineBytes / bytes_, lanes_);
+  Lines lines;
+  lines.is_streamed = env_.IsRowStreamed(op_, address, end);
+  past = b_.CreateUDiv(past, env_.Int(bytes_));
+  lines.past = b_.CreateSelect(lines.is_streamed, past, env_.Int(0));
+  lines.first = b_.CreateSelect(b_.CreateIsNull(lines.past), env_.Int(0),
+                                b_.CreateSub(env_.Int(unit), lines.past));
+  llvm::Value* behind = b_.CreateSub(end, lines.first);
+  lines.whole = b_.CreateSelect(lines.is_streamed, b_.CreateAnd(behind, env_.Int(-unit)), behind);
+  return lines;
+}
+
+// The whole lines of a row that is inside; whether they are streamed is asked for each chunk unless
+// they all are.
+void Statement::EmitLines(const Chunk& chunk, const Lines& lines, bool are_streamed) {
+  llvm::Value* end = b_.CreateAdd(lines.first, lines.whole);
+  env_.Loop(lines.first, end, lanes_, [&](llvm::Value* index) {
+    Chunk part = chunk;
+    part.indices[lane_side_] = index;
+    part.valid_lanes = lanes_;
     evaluator_.Forget();
-    llvm::Value* value = evaluator_.EvaluateBroadcast(op_.operands[0], moved);
-    auto store_in_row = [&] {
-      llvm::Value* by = b_.CreateTrunc(b_.CreateSub(aligned, index), b_.getInt32Ty());
-      llvm::Value* place =
-          b_.CreateSub(b_.CreateStepVector(llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_)),
-                       b_.CreateVectorSplat(lanes_, by));
-      llvm::Value* lanes = b_.CreateVectorSplat(lanes_, b_.getInt32(lanes_));
-      target_->Store(moved, {}, b_.CreateICmpULT(place, lanes), value);
-    };
+    llvm::Value* value = evaluator_.EvaluateBroadcast(op_.operands[0], part);
     env_.Branch(
-        env_.And(stream, b_.CreateICmpEQ(index, aligned)), [&] { target_->Stream(moved, value); },
-        [&] {
-          if (stream == nullptr) return store_in_row();
-          env_.Branch(stream, store_in_row, [&] { target_->Store(moved, {}, nullptr, value); });
-        });
+        are_streamed ? nullptr : lines.is_streamed, [&] { target_->Stream(part, value); },
+        [&] { target_->Store(part, {}, nullptr, value); });
+  });
+}
+
+// What is of the row in the lines at its ends, the rest of which is other rows'. Vectors are where
+// they are aligned there too: a store of some lanes of one that lies across two lines would wait
+// for both.
+void Statement::EmitEnds(Chunk chunk, const Lines& lines, llvm::Value* end) {
+  chunk.valid_lanes = lanes_;
+  env_.Loop(b_.CreateNeg(lines.past), b_.CreateSub(end, lines.whole), lanes_, [&](llvm::Value* at) {
+    llvm::Value* index =
+        b_.CreateSelect(b_.CreateICmpSLT(at, lines.first), at, b_.CreateAdd(at, lines.whole));
+    llvm::Type* i32 = b_.getInt32Ty();
+    auto splat = [&](llvm::Value* v) {
+      return b_.CreateVectorSplat(lanes_, b_.CreateTrunc(v, i32));
+    };
+    llvm::Value* lane =
+        b_.CreateAdd(splat(index), b_.CreateStepVector(llvm::FixedVectorType::get(i32, lanes_)));
+    chunk.indices[lane_side_] = index;
+    chunk.wanted = b_.CreateICmpULT(lane, splat(end));
+    evaluator_.Forget();
+    llvm::Value* value = evaluator_.EvaluateBroadcast(op_.operands[0], chunk);
+    target_->Store(chunk, {}, nullptr, value);
   });
 }
 

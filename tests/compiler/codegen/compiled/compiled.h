@@ -58,8 +58,7 @@ class Compiled {
   // beside a tensor or behind the scratch memory have changed.
   absl::StatusOr<std::vector<Argument>> Run(const Launch& launch, Against against) const;
 
-  // Blocks 0..blocks-1 of a one-dimensional grid on the calling thread, nothing guarded.
-  // REQUIRES: the kernel needs no scratch memory. Any thread.
+  // Blocks 0..blocks-1 of a one-dimensional grid on the calling thread, nothing guarded. Any thread.
   void RunRaw(const uint64_t* slots, int64_t blocks) const;
 
  private:

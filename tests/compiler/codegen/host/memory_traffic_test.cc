@@ -254,6 +254,32 @@ TEST(LargeTensorTest, RowsOfATileThatIsCutOff) {
   ExpectRight(kRows, statements, DType::kF32, 3 * kBlocks, 7);
 }
 
+// Vectors of the held tile are read where those of the row are aligned: some begin before the tile.
+TEST(LargeTensorTest, RowsOfAHeldTileAtAnyAlignment) {
+  const std::string statements =
+      "at: ph.let = ph.ctx.block.x * 2\n"
+      "out[at:+2, 0:+1024] = ph.cumsum(x[at:+2, 0:+1024], axis=1) * 2\n";
+  for (int64_t columns : {1024, 1003, 300, 20}) {
+    ExpectRight(kRows, statements, DType::kF32, 2 * kBlocks, columns);
+  }
+  const std::string i64 = "x: ph.tensor[ph.i64][M, N], out: ph.tensor[ph.i64][M, N]";
+  ExpectRight(i64, statements, DType::kI64, 2 * kBlocks, 1003);
+}
+
+// A vector of results is wider than a line, and than a register.
+TEST(LargeTensorTest, ResultsWiderThanWhatTheyAreComputedFrom) {
+  const std::string cheap =
+      "at: ph.let = ph.ctx.block.x * 1500\n"
+      "out[at:+1500] = ph.cast(ph.cast(x[at:+1500], ph.f32) * 2.0, ph.i64)";
+  const std::string dear =
+      "at: ph.let = ph.ctx.block.x * 1500\n"
+      "v: ph.let = ph.cast(x[at:+1500], ph.f32)\n"
+      "out[at:+1500] = ph.cast(ph.sqrt(v) * ph.sqrt(v + 1.0), ph.i64)";
+  for (const std::string& statements : {cheap, dear}) {
+    ExpectRight(statements, DType::kI64, kBlocks * 1500);
+  }
+}
+
 TEST(LargeTensorTest, SoftmaxOfRows) {
   for (int64_t columns : {1024, 1003}) {
     const int64_t rows = kStreamedBytes / 4 / columns + 1;
