@@ -23,10 +23,11 @@ namespace {
 
 constexpr unsigned char kCanary = 0xa5;
 
-// Bytes between two pages that cannot be touched, against one of them.
+// Bytes between two pages that cannot be touched, against one of them, or as near to the one behind
+// as their alignment lets them.
 class GuardedBytes {
  public:
-  GuardedBytes(size_t size, Against against)
+  GuardedBytes(size_t size, size_t alignment, Against against)
       : size_(size), page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
     room_ = (size + page_ - 1) / page_ * page_ + page_;
     map_ = static_cast<unsigned char*>(mmap(nullptr, room_ + 2 * page_, PROT_READ | PROT_WRITE,
@@ -35,7 +36,9 @@ class GuardedBytes {
     mprotect(map_, page_, PROT_NONE);
     mprotect(map_ + page_ + room_, page_, PROT_NONE);
     std::memset(map_ + page_, kCanary, room_);
-    data_ = against == Against::kPageBefore ? map_ + page_ : map_ + page_ + room_ - size;
+    data_ = against == Against::kPageBefore
+                ? map_ + page_
+                : map_ + page_ + room_ - (size + alignment - 1) / alignment * alignment;
   }
   ~GuardedBytes() { munmap(map_, room_ + 2 * page_); }
   GuardedBytes(const GuardedBytes&) = delete;
@@ -99,7 +102,9 @@ absl::StatusOr<std::vector<Argument>> RunGuarded(
       slots.push_back(bits);
       continue;
     }
-    tensors[p] = std::make_unique<GuardedBytes>(argument.elements.size() * bytes, against);
+    tensors[p] = std::make_unique<GuardedBytes>(
+        argument.elements.size() * bytes, static_cast<size_t>(function.params[p].aligned_bytes),
+        against);
     for (size_t i = 0; i < argument.elements.size(); ++i) {
       std::memcpy(tensors[p]->data() + i * bytes, &argument.elements[i], bytes);
     }
@@ -130,7 +135,7 @@ absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Agains
   const size_t scratch_bytes = static_cast<size_t>(artifact_.scratch_bytes);
   if (scratch_bytes % 64 != 0) return absl::InternalError("scratch_bytes is no multiple of 64");
   return RunGuarded(function_, launch, against, [&](const uint64_t* slots) {
-    GuardedBytes scratch(scratch_bytes, Against::kPageAfter);
+    GuardedBytes scratch(scratch_bytes, 1, Against::kPageAfter);
     const int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
     for (int64_t first = 0; first < blocks; first += 3) {
       entry_(slots, launch.grid.data(), first, std::min(first + 3, blocks), scratch.data());

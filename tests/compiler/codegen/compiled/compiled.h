@@ -33,12 +33,12 @@ using interpreter::ToReal;
 // that it can run.
 std::vector<host::Chip> ChipsUnderTest();
 
-// Where a tensor lies: a write of one byte before or behind it ends the process on one side, and
-// is found on the other.
+// Where a tensor lies, at a multiple of what its parameter promises: a write of one byte before it
+// or so far behind it ends the process on one side, and is found on the other.
 enum class Against { kPageAfter, kPageBefore };
 
-// The arguments after `run`, which is given the slots of the ABI, its error if it fails. Internal:
-// bytes beside a tensor have changed.
+// REQUIRES: no promise is more than a page. The arguments after `run`, which is given the slots of
+// the ABI, its error if it fails. Internal: bytes beside a tensor have changed.
 absl::StatusOr<std::vector<Argument>> RunGuarded(
     const ir::Function& function, const Launch& launch, Against against,
     const std::function<absl::Status(const uint64_t* slots)>& run);

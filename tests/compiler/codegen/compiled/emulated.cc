@@ -39,7 +39,7 @@
 namespace phobos::compiler::testing {
 namespace {
 
-constexpr size_t kStackBytes = 64 << 10;
+constexpr size_t kStackBytes = 1 << 20;  // holds all that a chip's registers would
 constexpr int kChipNumber = 80;
 constexpr char kChipSymbol[] = "phobos_test_chip";
 constexpr char kEntrySymbol[] = "phobos_test_entry";

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/ir/builder.h"
 #include "gtest/gtest.h"
 #include "tests/compiler/codegen/compiled/compiled.h"
@@ -68,12 +69,38 @@ TEST(AlignmentTest, HoldsAtEveryPromiseAndPosition) {
     for (int32_t threads : {32, 64}) {
       const auto emulated = Emulated::Make(function, threads);
       ASSERT_TRUE(emulated.ok()) << emulated.status();
-      const auto got = (*emulated)->Run(launch, Against::kPageBefore);
-      ASSERT_TRUE(got.ok()) << got.status();
-      EXPECT_EQ((*got)[1].elements, (*want)[1].elements)
-          << c.promised_bytes << " " << c.promised_multiple << " " << c.columns << " " << c.step
-          << " " << c.first;
+      for (Against against : {Against::kPageBefore, Against::kPageAfter}) {
+        const auto got = (*emulated)->Run(launch, against);
+        ASSERT_TRUE(got.ok()) << got.status();
+        EXPECT_EQ((*got)[1].elements, (*want)[1].elements)
+            << c.promised_bytes << " " << c.promised_multiple << " " << c.columns << " " << c.step
+            << " " << c.first;
+      }
     }
+  }
+}
+
+// What the other tests of promises count on.
+TEST(AlignmentTest, TensorsLieWhereTheyArePromisedTo) {
+  ir::Builder b(ir::Function{.name = "nothing"});
+  constexpr int64_t kPromises[] = {1, 4, 16, 64, 256};
+  Launch launch;
+  for (const int64_t promise : kPromises) {
+    b.AddTensor(absl::StrCat("x", promise), DType::kU8, {ir::Dim{.extent = -1, .literal = 5}});
+    launch.arguments.push_back({.sides = {5}, .elements = std::vector<Bits>(5)});
+  }
+  ir::Function function = b.Finish();
+  for (size_t p = 0; p < function.params.size(); ++p) {
+    function.params[p].aligned_bytes = kPromises[p];
+  }
+  for (Against against : {Against::kPageBefore, Against::kPageAfter}) {
+    const auto after = RunGuarded(function, launch, against, [&](const uint64_t* slots) {
+      for (size_t p = 0; p < function.params.size(); ++p) {
+        EXPECT_EQ(slots[p] % static_cast<uint64_t>(kPromises[p]), 0u) << kPromises[p];
+      }
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(after.ok()) << after.status();
   }
 }
 
