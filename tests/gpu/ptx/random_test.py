@@ -28,12 +28,14 @@ class Random(unittest.TestCase):
                 target.write(source.read())
             kernels = list(run_random.records(path + ".xz"))
         self.assertEqual(12, len(kernels))
-        changed = 0
+        changed, promises = 0, set()
         for head, ptx, tensors in kernels:
             self.assertIn(f".entry {head['entry']}(".encode(), ptx)
             changed += any((before != after).any() for before, after in tensors)
             self.check_differences(head, [after for _, after in tensors])
+            promises |= {parameter["aligned_bytes"] for parameter in head["parameters"] if "elements" in parameter}
         self.assertGreater(changed, 8)
+        self.assertLessEqual({1, 16}, promises)
 
     def check_differences(self, head, wanted):
         self.assertEqual([], list(run_random.differences(head, wanted, wanted)))
@@ -41,6 +43,14 @@ class Random(unittest.TestCase):
         expected = [array for array in wanted if array.size]
         self.assertLessEqual(1, len(list(run_random.differences(head, turned, wanted))))
         self.assertLessEqual(len(list(run_random.differences(head, turned, wanted))), len(expected))
+
+    def test_tensors_start_where_they_are_promised_to(self):
+        for promise in (1, 2, 4, 16, 64):
+            for itemsize in (1, 8):
+                least = max(promise, itemsize)
+                starts = [run_random.start_of({"aligned_bytes": promise}, number, itemsize) for number in (0, 1)]
+                self.assertEqual([0, least], [start % (2 * least) for start in starts])
+                self.assertTrue(all(start >= run_random.GUARD for start in starts))
 
     def test_units_in_the_last_place(self):
         head = {"seed": 1, "parameters": [{"name": "x", "dtype": "F32", "elements": 3, "ulps": 2}]}

@@ -49,6 +49,7 @@ std::string ParameterText(const RandomKernel& kernel, size_t p) {
                                   absl::AsciiStrToUpper(std::string(ir::Name(param.dtype))), "\"");
   if (param.is_tensor) {
     absl::StrAppend(&text, ",\"elements\":", argument.elements.size(),
+                    ",\"aligned_bytes\":", param.aligned_bytes,
                     ",\"ulps\":", p < kernel.ulps.size() ? kernel.ulps[p] : 0);
   } else {
     uint64_t bits = 0;

@@ -12,7 +12,7 @@
 
 #include "compiler/ir/builder.h"
 #include "compiler/ir/shape.h"
-#include "tests/compiler/codegen/random/random_values.h"
+#include "tests/compiler/codegen/random/random_products.h"
 
 namespace phobos::compiler::testing {
 namespace {
@@ -50,9 +50,9 @@ constexpr Approximate kApproximate[] = {
 // sin and cos keep their promise up to 1e5; this is exact in every type.
 constexpr double kMostOfTrig = 32768;
 
-class Generator : private RandomValues {
+class Generator : private RandomProducts {
  public:
-  Generator(uint64_t seed, const Forms& forms) : RandomValues(seed, forms) {}
+  Generator(uint64_t seed, const Forms& forms) : RandomProducts(seed, forms) {}
 
   RandomKernel Make() {
     AddParams();
@@ -64,9 +64,18 @@ class Generator : private RandomValues {
     for (int32_t scalar : scalars_) Keep(b_.ScalarParam(scalar));
     Keep(b_.Extent(0));
     b_.Assume(b_.Elementwise(Opcode::kGreaterEqual, {values_.back(), b_.Int(0)}));
-    Statements(24 + Below(24), 0);
+    Statements(8 + Below(12), 0);
+    // Once or twice, and in no loop of others, for they are large.
+    for (int64_t i = multiplies_ ? 1 + Below(2) : 0; i > 0; --i) {
+      MultiplyTensors();
+      if (Below(3) != 0) StoreToItsOwn(values_.back(), 0);
+      Statements(2 + Below(6), 0);
+    }
+    Statements(16 + Below(12), 0);
     StoreSomething();
     RandomKernel kernel{b_.Finish(), {}, {}};
+    Promise(&kernel.function);
+    Stage(&kernel.function.body);
     kernel.function.index_bits = Below(2) == 0 ? 32 : 64;
     kernel.launch = LaunchOf(kernel.function);
     for (size_t p = 0; p < kernel.function.params.size(); ++p) {
@@ -114,7 +123,7 @@ class Generator : private RandomValues {
   void ComputeFrom(ValueId a) {
     const ir::Type type = TypeOf(a);
     if (forms_.arranges && !type.is_scalar() && Below(8) == 0) return Arrange(a);
-    if (type.shape.size() > 1 && moves_ && Below(8) == 0) return Multiply(a);
+    if (type.shape.size() > 1 && multiplies_ && Below(8) == 0) return Multiply(a);
     if (!type.is_scalar() && moves_ && Below(6) == 0) return Reduce(a);
     switch (Below(8)) {
       case 0:
@@ -199,36 +208,6 @@ class Generator : private RandomValues {
                                    Opcode::kArgMinimum};
     Keep(b_.Reduce(type.dtype == DType::kBool ? OneOf(kOfBools) : OneOf(kOfNumbers), a, axis,
                    lanes));
-  }
-
-  // A product of tiles, for some kernels: not every back end has them.
-  void Multiply(ValueId a) {
-    constexpr DType kOf[] = {DType::kF16, DType::kBF16, DType::kF32,
-                             DType::kF64, DType::kI8,   DType::kU8};
-    if (!ir::DotResult(TypeOf(a).dtype).has_value()) a = Keep(b_.Cast(a, OneOf(kOf)));
-    ir::Type type = TypeOf(a);
-    const size_t rank = type.shape.size();
-    const bool is_transposed = Below(2) == 0;
-    ValueId b;
-    if (Below(2) == 0) {
-      type.shape[rank - 2] = 1 + Below(40);
-      if (!is_transposed) std::swap(type.shape[rank - 2], type.shape[rank - 1]);
-      b = Get(type);
-    } else {
-      // Of the shape of a, so that its numbers differ from each other.
-      b = Get(type);
-      std::vector<int32_t> permutation;
-      for (size_t axis = 0; axis < rank; ++axis) permutation.push_back(static_cast<int32_t>(axis));
-      std::swap(permutation[rank - 2], permutation[rank - 1]);
-      if (!is_transposed) b = b_.Transpose(b, permutation);
-    }
-    ir::Type sum{*ir::DotResult(type.dtype), TypeOf(a).shape};
-    sum.shape.back() = TypeOf(b).shape[rank - (is_transposed ? 2 : 1)];
-    const ValueId acc = Below(2) == 0 ? Get(sum) : ir::kNoValue;
-    const auto precision =
-        type.dtype == DType::kF32 ? static_cast<ir::Precision>(Below(3)) : ir::Precision::kExact;
-    Keep(b_.Dot(a, b, acc, is_transposed, precision));
-    if (Below(3) == 0) shapes_.push_back(sum.shape);
   }
 
   void ComputeFloat(ValueId a) {
@@ -472,6 +451,15 @@ class Generator : private RandomValues {
       } else if (depth < 3) {
         Control(depth);
       }
+    }
+  }
+
+  // Loops with buffers for what is multiplied in them.
+  void Stage(ir::Block* block) {
+    for (ir::Op& op : *block) {
+      if (op.opcode == Opcode::kFor && Below(2) == 0)
+        op.stages = static_cast<int32_t>(1 + Below(4));
+      for (ir::Block& region : op.regions) Stage(&region);
     }
   }
 

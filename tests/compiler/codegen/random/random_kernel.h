@@ -2,8 +2,8 @@
 //
 // Random well-typed kernels: tiles of rank 0 to 4 of all types, every operation that lowers, loads
 // and stores of every kind, variables, loops and branches, in any order, and launches of them on
-// tensors full of numbers where arithmetic changes. What a seed makes changes only with this file.
-// For tests; any thread.
+// tensors full of numbers where arithmetic changes. Some promise what their addresses and extents
+// are multiples of. What a seed makes changes only with this library. For tests; any thread.
 #ifndef PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_RANDOM_KERNEL_H_
 #define PHOBOS_TESTS_COMPILER_CODEGEN_RANDOM_RANDOM_KERNEL_H_
 
@@ -28,7 +28,7 @@ struct RandomKernel {
 struct Forms {
   size_t max_rank = 4;  // of tiles
   bool gathers = true;
-  bool arranges = true;  // reshapes, transposes, reductions, products
+  bool arranges = true;  // reshapes, transposes, reductions
 };
 
 // Its loops end, its blocks one after the other have one result, and no bits of a NaN are seen.

@@ -2,16 +2,18 @@
 //
 // Random kernels, compiled and interpreted. A failure prints its seed, the launch, and the kernel
 // as IR, which ir/text/parser.h reads, and as source. $PHOBOS_TEST_SEED is the first seed (default
-// 0), $PHOBOS_TEST_COUNT how many there are (default 200).
+// 0), $PHOBOS_TEST_COUNT how many there are (default 150).
 #include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/ir/equality.h"
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "gtest/gtest.h"
@@ -25,6 +27,7 @@ namespace {
 
 // What source_text.h writes.
 constexpr Forms kWritten = {.arranges = false};
+constexpr uint64_t kDefaultCount = 150;
 
 std::string LaunchText(const RandomKernel& kernel) {
   std::string text = absl::StrCat("# grid ", absl::StrJoin(kernel.launch.grid, ", "));
@@ -67,9 +70,54 @@ TEST(RandomTest, EveryOpcodeIsTried) {
   EXPECT_EQ(ranks, (std::set<size_t>{0, 1, 2, 3, 4}));
 }
 
+// The sides of 1 that a product has, of "mkn".
+std::string ShortSides(const ir::Type& a, const ir::Type& product) {
+  const int64_t sides[] = {a.shape[a.shape.size() - 2], a.shape.back(), product.shape.back()};
+  std::string text;
+  for (size_t i = 0; i < 3; ++i) text += sides[i] == 1 ? "mkn"[i] : '-';
+  return text;
+}
+
+TEST(RandomTest, ProductsOfEveryKindAreTried) {
+  for (const Forms& forms : {Forms{}, kWritten}) {
+    std::set<std::string> kinds, sides;
+    for (uint64_t seed = 0; seed < 600; ++seed) {
+      const RandomKernel kernel = MakeRandomKernel(seed, forms);
+      const std::vector<const ir::Op*> definitions = ir::DefinitionsOf(kernel.function);
+      for (const ir::Op* op : definitions) {
+        if (op == nullptr || op->opcode != ir::Opcode::kDot) continue;
+        const ir::Type& a = definitions[op->operands[0]]->type;
+        const bool adds = op->operands[2] != ir::kNoValue;
+        kinds.insert(absl::StrCat(std::string(ir::Name(a.dtype)), " ", op->axis, op->index, adds));
+        sides.insert(ShortSides(a, op->type));
+      }
+    }
+    // Six types and two more precisions, by dot and dot_t, with and without what they add to.
+    EXPECT_EQ(kinds.size(), 8u * 2 * 2) << absl::StrJoin(kinds, ", ");
+    EXPECT_EQ(sides.size(), 8u) << absl::StrJoin(sides, ", ");
+  }
+}
+
+TEST(RandomTest, PromisesAreMadeAndKept) {
+  std::set<int64_t> multiples, alignments;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const RandomKernel kernel = MakeRandomKernel(seed);
+    const auto extents = ExtentsOf(kernel.function, kernel.launch);
+    ASSERT_TRUE(extents.ok()) << extents.status();
+    for (size_t i = 0; i < extents->size(); ++i) {
+      const int64_t multiple = kernel.function.extents[i].multiple;
+      multiples.insert(multiple);
+      EXPECT_EQ((*extents)[i] % multiple, 0) << "# seed " << seed;
+    }
+    for (const ir::Param& param : kernel.function.params) alignments.insert(param.aligned_bytes);
+  }
+  EXPECT_EQ(multiples, (std::set<int64_t>{1, 4, 8, 12, 16}));
+  EXPECT_EQ(alignments, (std::set<int64_t>{1, 2, 4, 8, 16, 32, 64}));
+}
+
 TEST(RandomTest, CompiledKernelsDoWhatTheInterpreterDoes) {
   const uint64_t begin = NumberFrom("PHOBOS_TEST_SEED", 0);
-  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", 200);
+  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", kDefaultCount);
   for (uint64_t seed = begin; seed < end; ++seed) {
     const RandomKernel kernel = MakeRandomKernel(seed);
     const absl::Status status = ir::Verify(kernel.function);
@@ -86,7 +134,7 @@ TEST(RandomTest, CompiledKernelsDoWhatTheInterpreterDoes) {
 // did that the source was written from, interpreted and compiled.
 TEST(RandomTest, LoweredSourcesDoWhatTheInterpreterDoes) {
   const uint64_t begin = NumberFrom("PHOBOS_TEST_SEED", 0);
-  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", 200) / 3;
+  const uint64_t end = begin + NumberFrom("PHOBOS_TEST_COUNT", kDefaultCount) / 3;
   for (uint64_t seed = begin; seed < end; ++seed) {
     RandomKernel kernel = MakeRandomKernel(seed, kWritten);
     const std::string source = SourceOf(kernel.function);

@@ -23,11 +23,14 @@ RandomValues::RandomValues(uint64_t seed, const Forms& forms)
     : forms_(forms), b_(ir::Function{.name = "random"}), random_(seed) {}
 
 void RandomValues::AddParams() {
+  constexpr int64_t kMultiples[] = {1, 1, 1, 4, 8, 16, 12};
   moves_ = forms_.arranges && Below(3) == 0;
-  const int64_t multiple = Below(3) == 0 ? 4 : 1;
-  sizes_ = {Below(150) / multiple * multiple, 1 + Below(40)};
-  const ir::Dim n{.extent = b_.AddExtent("N", multiple)};
-  const ir::Dim m{.extent = b_.AddExtent("M")};
+  multiplies_ = Below(3) == 0;
+  const int64_t multiples[] = {OneOf(kMultiples), OneOf(kMultiples)};
+  sizes_ = {Below(150) / multiples[0] * multiples[0],
+            (Below(40) / multiples[1] + 1) * multiples[1]};
+  const ir::Dim n{.extent = b_.AddExtent("N", multiples[0])};
+  const ir::Dim m{.extent = b_.AddExtent("M", multiples[1])};
   for (int i = 0; i < 2; ++i) {
     types_.push_back(OneOf(kDTypes));
     shapes_.push_back(NewShape());
@@ -161,6 +164,11 @@ ValueId RandomValues::Position() {
   if (Below(40) == 0) return b_.Int(OneOf(kFar));
   if (Below(2) == 0) return b_.Int(Below(2) == 0 ? 0 : Below(30) - 10);
   ValueId value = Get({DType::kI64, {}});
+  if (Below(4) == 0) {
+    // A multiple, as those of blocks and loops are.
+    value = b_.Elementwise(Opcode::kMod, {value, b_.Int(6)});
+    return Keep(b_.Elementwise(Opcode::kMul, {value, b_.Int(int64_t{4} << Below(4))}));
+  }
   value = b_.Elementwise(Opcode::kMod, {value, b_.Int(50 + Below(50))});
   return Keep(b_.Elementwise(Opcode::kSub, {value, b_.Int(Below(10))}));
 }
@@ -237,13 +245,27 @@ ValueId RandomValues::Other(ValueId a) {
   return Below(3) == 0 ? a : b_.Elementwise(Opcode::kNegate, {a});
 }
 
+void RandomValues::Promise(ir::Function* function) {
+  constexpr int64_t kOfAVector = 16;
+  const int64_t choice = Below(3);
+  for (ir::Param& param : function->params) {
+    if (!param.is_tensor || choice == 0) continue;
+    param.aligned_bytes = choice == 1 ? kOfAVector : int64_t{1} << Below(7);
+  }
+}
+
 Launch RandomValues::LaunchOf(const ir::Function& function) {
   Launch launch;
-  for (const ir::Param& param : function.params) {
+  for (size_t p = 0; p < function.params.size(); ++p) {
+    const ir::Param& param = function.params[p];
+    const bool is_small = small_.count(static_cast<int32_t>(p)) > 0;
     Argument argument;
     for (const ir::Dim& dim : param.dims) argument.sides.push_back(SideOf(dim));
     const int64_t elements = ElementsOf(param.dims);
-    for (int64_t i = 0; i < elements; ++i) argument.elements.push_back(Number(param.dtype));
+    for (int64_t i = 0; i < elements; ++i) {
+      argument.elements.push_back(is_small ? FromReal(param.dtype, Below(7) - 3)
+                                           : Number(param.dtype));
+    }
     launch.arguments.push_back(std::move(argument));
   }
   launch.grid = {1 + Below(4), 1 + Below(3) / 2, 1 + Below(3) / 2};

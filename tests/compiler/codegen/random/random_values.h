@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "compiler/interpreter/interpreter.h"
@@ -44,6 +45,9 @@ class RandomValues {
   void AddParams();
   ir::Shape SomeShape() { return Below(5) == 0 ? NewShape() : OneOf(shapes_); }
 
+  int64_t SideOf(const ir::Dim& dim) const;
+  int64_t ElementsOf(const std::vector<ir::Dim>& dims) const;
+
   // A value in sight of this type, or a new one.
   ir::ValueId Get(const ir::Type& type);
   ir::ValueId Keep(ir::ValueId value);
@@ -53,21 +57,23 @@ class RandomValues {
   std::optional<std::vector<ir::Subscript>> Subscripts(int32_t tensor, const ir::Shape& shape,
                                                        bool is_store);
 
+  // Of addresses; those of extents are AddParams's.
+  void Promise(ir::Function* function);
   // Tensors and scalars full of numbers.
   interpreter::Launch LaunchOf(const ir::Function& function);
 
   const Forms forms_;
   ir::Builder b_;
-  bool moves_ = false;  // whether elements of tiles change places
+  bool moves_ = false;       // whether elements of tiles change places
+  bool multiplies_ = false;  // whether there are products
   std::vector<ir::DType> types_;
   std::vector<ir::Shape> shapes_;
   std::vector<int32_t> tensors_;
   std::vector<int32_t> scalars_;
+  std::set<int32_t> small_;          // tensors of small whole numbers alone
   std::vector<ir::ValueId> values_;  // in sight
 
  private:
-  int64_t SideOf(const ir::Dim& dim) const;
-  int64_t ElementsOf(const std::vector<ir::Dim>& dims) const;
   ir::Shape NewShape();
   ir::Shape AnyShape();
   // A shape that broadcasts to `shape`, of at least rank `least`.

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -65,11 +67,7 @@ class Writer {
 
   std::string Run() {
     text_ = "import phobos.lang as ph\n\n@ph.kernel\n";
-    for (const ir::Extent& extent : function_.extents) {
-      if (extent.multiple > 1) {
-        absl::StrAppend(&text_, "@ph.aligned(", extent.name, "=", extent.multiple, ")\n");
-      }
-    }
+    WritePromises();
     absl::StrAppend(&text_, "@ph.index_bits(", function_.index_bits, ")\ndef ", function_.name, "(",
                     absl::StrJoin(function_.params, ", ",
                                   [this](std::string* out, const ir::Param& param) {
@@ -81,6 +79,23 @@ class Writer {
   }
 
  private:
+  // One a line. An extent that no tensor has is none to the language.
+  void WritePromises() {
+    std::set<int32_t> extents;
+    for (const ir::Param& param : function_.params) {
+      for (const ir::Dim& dim : param.dims) extents.insert(dim.extent);
+      WritePromise(param.name, param.aligned_bytes);
+    }
+    extents.erase(-1);
+    for (int32_t extent : extents) {
+      WritePromise(function_.extents[extent].name, function_.extents[extent].multiple);
+    }
+  }
+
+  void WritePromise(const std::string& name, int64_t multiple) {
+    if (multiple > 1) absl::StrAppend(&text_, "@ph.aligned(", name, "=", multiple, ")\n");
+  }
+
   std::string ParamType(const ir::Param& param) const {
     if (!param.is_tensor) return TypeName(param.dtype);
     return absl::StrCat(
@@ -178,6 +193,8 @@ class Writer {
                             ", ", TypeName(op.type.dtype), ")");
       case Opcode::kLoad:
         return LoadText(op);
+      case Opcode::kDot:
+        return DotText(op);
       default:
         break;
     }
@@ -233,11 +250,22 @@ class Writer {
                         ", mask=", ValueName(op.operands[1]), ")");
   }
 
+  std::string DotText(const Op& op) const {
+    constexpr const char* kPrecisions[] = {"exact", "tf32", "f16"};
+    std::string text = absl::StrCat(op.axis == 0 ? "ph.dot(" : "ph.dot_t(",
+                                    ValueName(op.operands[0]), ", ", ValueName(op.operands[1]));
+    if (op.index != 0) absl::StrAppend(&text, ", precision=\"", kPrecisions[op.index], "\"");
+    text += ")";
+    if (op.operands[2] == ir::kNoValue) return text;
+    return absl::StrCat(ValueName(op.operands[2]), " + ", text);
+  }
+
   std::string ForText(const Op& op) const {
     std::string text =
         absl::StrCat("for i", op.index, " in ph.range(", ValueName(op.operands[0]), ", ",
                      ValueName(op.operands[1]), ", ", ConstantText(*definitions_[op.operands[2]]));
     if (op.unroll != 1) absl::StrAppend(&text, ", unroll=", op.unroll);
+    if (op.stages != 1) absl::StrAppend(&text, ", stages=", op.stages);
     return text + "):";
   }
 
