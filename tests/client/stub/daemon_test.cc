@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/client/stub/fake_daemon.h"
+#include "tests/sanitizer.h"
 
 namespace phobos::stub {
 namespace {
@@ -201,7 +202,24 @@ TEST(Daemon, CollectsAnArtifact) {
   EXPECT_EQ(artifact->back(), 'a' + 99 % 26);
 }
 
+// In a forked child that uses the daemon of its parent. One that hangs fails.
+bool ChildConnects(Daemon& daemon) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    bool good = true;
+    for (int k = 0; k < 3; ++k) good = good && KeyOf(daemon, "child") == "child";
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
 TEST(Daemon, AForkedChildConnectsByItself) {
+  if (RunsUnder("asan")) {
+    GTEST_SKIP() << "AddressSanitizer of LLVM 14 lets a child inherit the locks of its allocator, "
+                    "which another thread may hold: the child's first malloc then waits for ever";
+  }
   std::atomic<int> hellos = 0;
   FakeDaemon fake;
   Greet(fake, hellos);
@@ -215,21 +233,42 @@ TEST(Daemon, AForkedChildConnectsByItself) {
       if (KeyOf(daemon, "parent") != "parent") ++wrong;
     }
   });
-  for (int i = 0; i < 50; ++i) {
-    const pid_t child = fork();
-    if (child == 0) {
-      bool good = true;
-      for (int k = 0; k < 3; ++k) good = good && KeyOf(daemon, "child") == "child";
-      _exit(good ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-  }
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(ChildConnects(daemon));
   stop = true;
   busy.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(KeyOf(daemon, "after"), "after");
+}
+
+// The same at one moment, under every sanitizer: the parent waits for an answer.
+TEST(Daemon, AForkedChildConnectsWhileItsParentIsInACall) {
+  std::atomic<int> hellos = 0;
+  FakeDaemon fake;
+  Greet(fake, hellos);
+  std::atomic<bool> is_held = false, may_go = false;
+  const auto answer = fake.lookup;
+  fake.lookup = [&](auto* context, const proto::LookupRequest& request, auto* response) {
+    if (request.kernel().kernel() == "parent") {
+      is_held = true;
+      while (!may_go) std::this_thread::sleep_for(milliseconds(1));
+    }
+    return answer(context, request, response);
+  };
+  Daemon daemon(OptionsFor(fake.socket()));
+  for (int i = 0; i < 3; ++i) {
+    is_held = may_go = false;
+    std::string key;
+    std::thread parent([&] { key = KeyOf(daemon, "parent"); });
+    while (!is_held) std::this_thread::sleep_for(milliseconds(1));
+    // Until the fake's threads have come to rest: they are of this process, and the child would
+    // inherit a lock of a sanitizer's allocator that one of them holds.
+    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_TRUE(ChildConnects(daemon));
+    may_go = true;
+    parent.join();
+    EXPECT_EQ(key, "parent");
+  }
+  EXPECT_EQ(hellos, 4);
 }
 
 TEST(Segments, AreFetchedOnceAndUsedAgain) {
