@@ -51,7 +51,8 @@ Status WithoutDaemon(const Status& status, const StatusOr<Policy>& policy) {
   return Status(status.code(),
                 "PHOBOS_TUNE=off launches first choices, and it is the daemon that compiles them "
                 "(it tunes nothing then); " +
-                    status.message());
+                    status.message(),
+                status.detail());
 }
 
 // A grid function of which a side is zero for the first choices: the launch runs nothing.

@@ -133,7 +133,8 @@ const Constant* Plan::Setting(std::string_view name) const {
 
 Status Plan::Refusal(const Status& status) const {
   const KernelDescription& description = promises_.description();
-  auto detail = std::make_shared<ErrorDetail>();
+  auto detail = status.detail() == nullptr ? std::make_shared<ErrorDetail>()
+                                           : std::make_shared<ErrorDetail>(*status.detail());
   if (status.code() == Code::kInvalidArgument) detail->reason = ErrorReason::kBadArgument;
   detail->kernel = description.kernel;
   detail->key = KeyText(description, promises_.extents());

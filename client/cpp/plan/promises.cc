@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,20 @@ constexpr std::string_view kGridNames[] = {"grid_x", "grid_y", "grid_z"};
 std::string Quoted(const Condition& condition) {
   const char* what = condition.is_assumption ? "ph.assume(" : "@ph.constraint(";
   return what + condition.text + ") at line " + std::to_string(condition.line);
+}
+
+Status WithRemedy(Code code, std::string message, std::string remedy) {
+  auto detail = std::make_shared<ErrorDetail>();
+  detail->remedy = std::move(remedy);
+  return Status(code, std::move(message), std::move(detail));
+}
+
+// What the kernel's text promises of its arguments is not so.
+Status NotAsPromised(std::string message) {
+  return WithRemedy(
+      Code::kInvalidArgument, std::move(message),
+      "Give arguments that are as the kernel promises, or take the promise out of the "
+      "kernel.");
 }
 
 std::string Hex(uint64_t value) {
@@ -161,10 +176,10 @@ Status CheckExtentPromises(const KernelDescription& description,
     for (size_t i = 0; i < extents.size(); ++i) {
       if (description.extents[i] != promise.extent || promise.multiple <= 0) continue;
       if (extents[i] % promise.multiple == 0) continue;
-      return Status(Code::kInvalidArgument,
-                    promise.extent + "=" + std::to_string(extents[i]) + " is not a multiple of " +
-                        std::to_string(promise.multiple) + ", as @ph.aligned(" + promise.extent +
-                        "=" + std::to_string(promise.multiple) + ") promises");
+      return NotAsPromised(promise.extent + "=" + std::to_string(extents[i]) +
+                           " is not a multiple of " + std::to_string(promise.multiple) +
+                           ", as @ph.aligned(" + promise.extent + "=" +
+                           std::to_string(promise.multiple) + ") promises");
     }
   }
   return Status();
@@ -172,8 +187,12 @@ Status CheckExtentPromises(const KernelDescription& description,
 
 Status Broken(const Condition& condition, const Names& names,
               const std::vector<ConditionOp>& program) {
-  return Status(condition.is_assumption ? Code::kInvalidArgument : Code::kFailedPrecondition,
-                Quoted(condition) + " does not hold: " + names.Describe(program));
+  const std::string message = Quoted(condition) + " does not hold: " + names.Describe(program);
+  if (condition.is_assumption) return NotAsPromised(message);
+  return WithRemedy(
+      Code::kFailedPrecondition, message,
+      "Launch with arguments for which it holds, or give @ph.autotune values of which "
+      "some meet it there.");
 }
 
 }  // namespace
@@ -353,9 +372,8 @@ Status Promises::CheckAddresses(const KernelDescription& description,
     if (parameter.aligned_bytes < static_cast<int64_t>(tensor.alignment)) {
       return Status(Code::kInvalidArgument, multiple + "the size of its elements");
     }
-    return Status(Code::kInvalidArgument, multiple + "as @ph.aligned(" + parameter.name + "=" +
-                                              std::to_string(parameter.aligned_bytes) +
-                                              ") promises");
+    return NotAsPromised(multiple + "as @ph.aligned(" + parameter.name + "=" +
+                         std::to_string(parameter.aligned_bytes) + ") promises");
   }
   for (const Tensor& written : tensors) {
     if (!written.is_written || written.bytes == 0) continue;
@@ -373,10 +391,12 @@ Status Promises::CheckAddresses(const KernelDescription& description,
 
 Status Promises::Overlap(const KernelDescription& description, const Tensor& written,
                          const Tensor& other) {
-  return Status(Code::kInvalidArgument, description.parameters[written.parameter].name +
-                                            ", which the kernel writes, overlaps " +
-                                            description.parameters[other.parameter].name +
-                                            " in memory; give it an array of its own");
+  const std::string& name = description.parameters[written.parameter].name;
+  return WithRemedy(Code::kInvalidArgument,
+                    name + ", which the kernel writes, overlaps " +
+                        description.parameters[other.parameter].name +
+                        " in memory; give it an array of its own",
+                    "give it an array of its own");
 }
 
 Status Promises::CheckPending(const Pending& pending, const uint64_t* values,
@@ -385,8 +405,8 @@ Status Promises::CheckPending(const Pending& pending, const uint64_t* values,
   const StatusOr<bool> holds = names.Hold(pending.program);
   if (!holds.ok()) return holds.status();
   if (*holds) return Status();
-  return Status(Code::kInvalidArgument,
-                Broken(*pending.condition, names, pending.program).message());
+  const Status broken = Broken(*pending.condition, names, pending.program);
+  return Status(Code::kInvalidArgument, broken.message(), broken.detail());
 }
 
 }  // namespace phobos

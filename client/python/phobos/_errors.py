@@ -2,15 +2,43 @@
 """The one family of exceptions that this package raises.
 
 Each carries the kernel's name, the key ("N=1024"), a short reason in lower case ("no_winner",
-"bad_source"; empty when there is none to tell apart by) and a remedy, one sentence. str() shows all
-of it.
+"bad_source") and a remedy, one sentence; these two are never empty. str() shows what there is to
+say of this one error: not a remedy that all errors of its reason share.
 """
+
+# By reason, for errors that come without a remedy of their own.
+_REMEDIES = {
+    "annotations": "Put `from __future__ import annotations` at the top of the file.",
+    "bad_argument": "Call it again with what the message asks for.",
+    "bad_source": "Correct the text at the line that the message shows.",
+    "cancelled": "Call it again when the result is wanted.",
+    "decorator": "Write the decorator as the message shows; docs/language.md has all of them.",
+    "draining": "Call it again: the next daemon answers.",
+    "internal": "Call it again; where it fails again, keep the message and the daemon's log and report both.",
+    "limit": "Stay below the limit that the message names, or have it raised.",
+    "machine": "Give the daemon's machine what the message says that it lacks.",
+    "no_daemon": "See what the message says of the daemon; `phobosctl status` tells whether one answers.",
+    "no_device": "See `phobosctl status` for the devices that there are and why others are not.",
+    "no_winner": "See .variants for what became of each one, then correct the kernel, its search space or its reference.",
+    "not_found": "Check the name that the message has; what is not in the daemon's cache can be tuned again.",
+    "not_in_kernel": "Use it in a function under @ph.kernel or @ph.fn, and NumPy or Python's own outside.",
+    "not_permitted": "Have the daemon's owner let this user in, or start a daemon of your own (PHOBOS_SOCKET).",
+    "out_of_memory": "Tune with smaller arguments, or free memory.",
+    "race": "Give each block elements of its own, or update shared ones by ph.atomic_add and the like.",
+    "reference_failed": "Correct the reference: it returns a dict from each tensor that the kernel writes to its expected array.",
+    "refused": "Change what the message names, the arguments or the kernel, and launch again.",
+    "timeout": "Call it again, with a longer limit or when the device has less to do.",
+    "tune_failed": "Correct what the message names, and tune again.",
+    "unknown_kernel": "Name a kernel that stands at the top level of the file.",
+    "unsupported": "Write it in another way: docs/language.md says what each chip takes.",
+}
 
 
 class PhobosError(Exception):
     """Base of every error of this package."""
 
     __module__ = "phobos.lang"  # where users know it; the same for all that derive from it
+    _usual_reason = "internal"
 
     def __init_subclass__(cls):
         cls.__module__ = "phobos.lang"
@@ -20,8 +48,8 @@ class PhobosError(Exception):
         self.message = message
         self.kernel = kernel
         self.key = key
-        self.reason = reason
-        self.remedy = remedy
+        self.reason = reason or self._usual_reason
+        self.remedy = remedy or self._usual_remedy()
         self.variants = list(variants)
 
     def __str__(self):
@@ -31,9 +59,12 @@ class PhobosError(Exception):
             more = f" and {len(labels) - 3} more" if len(labels) > 4 else ""
             names = ", ".join(labels[:3] if more else labels)
             text += f"\n  {names}{more}: {status}: {why}"
-        if self.remedy and self.remedy not in text:
+        if self.remedy not in text and self.remedy != self._usual_remedy():
             text += f"\n{self.remedy}"
         return text
+
+    def _usual_remedy(self):
+        return _REMEDIES.get(self.reason) or _REMEDIES[self._usual_reason]
 
     def _by_reason(self):
         """Labels of the variants, by (status, reason)."""
@@ -54,37 +85,55 @@ def _rebuild(kind, fields):
 class KernelSourceError(PhobosError):
     """The kernel's text, decorators or annotations are wrong, or its text cannot be found."""
 
+    _usual_reason = "bad_source"
+
 
 class NotInKernelError(PhobosError, TypeError):
     """A name of the kernel language was used by Python itself, outside a kernel."""
+
+    _usual_reason = "not_in_kernel"
 
 
 class LaunchError(PhobosError):
     """A launch was refused: the grid, a broken promise, a race, or no admissible variant."""
 
+    _usual_reason = "refused"
+
 
 class ArgumentError(LaunchError, TypeError, ValueError):
     """An argument does not fit its parameter."""
+
+    _usual_reason = "bad_argument"
 
 
 class TuneError(PhobosError):
     """A tune failed; `variants` says what became of each variant when that is the cause."""
 
+    _usual_reason = "tune_failed"
+
 
 class ReferenceFailedError(TuneError):
     """The reference raised, or returned something that cannot be the expected outputs."""
+
+    _usual_reason = "reference_failed"
 
 
 class TuneCancelledError(TuneError):
     """The tune was cancelled, or a timeout ended it."""
 
+    _usual_reason = "cancelled"
+
 
 class DaemonError(PhobosError):
     """The daemon or libphobos.so cannot be reached, or refused the call."""
 
+    _usual_reason = "no_daemon"
+
 
 class UnsupportedError(PhobosError, NotImplementedError):
     """This version cannot do that yet."""
+
+    _usual_reason = "unsupported"
 
 
 class PhobosWarning(UserWarning):

@@ -18,8 +18,11 @@ from . import _errors
 OK = 0
 CANCELLED = 1
 INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
 PERMISSION_DENIED = 7
 RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
 UNIMPLEMENTED = 12
 UNAVAILABLE = 14
 MISS = 100
@@ -226,7 +229,9 @@ class Library:
 
     def _exception(self, code, error):
         if not error:
-            return _errors.DaemonError(f"libphobos.so gave code {code} without an error")
+            return _errors.DaemonError(
+                f"libphobos.so gave code {code} without an error", reason="internal"
+            )
         try:
             fields = {
                 name: getattr(error.contents, name).decode(errors="replace")
@@ -300,9 +305,18 @@ def make_exception(code, fields):
 
     from ._result import Variant
 
-    reason = fields["reason"]
-    if reason in ("", "unspecified"):
-        reason = {INVALID_ARGUMENT: "bad_argument", UNAVAILABLE: "no_daemon"}.get(code, "")
+    reason = "" if fields["reason"] == "unspecified" else fields["reason"]
+    words = {
+        CANCELLED: "cancelled",
+        INVALID_ARGUMENT: "bad_argument",
+        DEADLINE_EXCEEDED: "timeout",
+        NOT_FOUND: "not_found",
+        PERMISSION_DENIED: "not_permitted",
+        RESOURCE_EXHAUSTED: "limit",
+        FAILED_PRECONDITION: "refused",
+        UNIMPLEMENTED: "unsupported",
+        UNAVAILABLE: "no_daemon",
+    }
     kinds = {
         "bad_source": _errors.KernelSourceError,
         "unknown_kernel": _errors.KernelSourceError,
@@ -317,6 +331,7 @@ def make_exception(code, fields):
         "not_permitted": _errors.DaemonError,
         "draining": _errors.DaemonError,
         "limit": _errors.DaemonError,
+        "machine": _errors.DaemonError,
     }
     by_code = {
         CANCELLED: _errors.TuneCancelledError,
@@ -332,7 +347,7 @@ def make_exception(code, fields):
         fields["message"] or f"code {code}",
         kernel=fields["kernel"],
         key=fields["key"],
-        reason=reason,
+        reason=reason or words.get(code, "internal"),
         remedy=fields["remedy"],
         variants=variants,
     )

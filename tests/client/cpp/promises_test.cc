@@ -92,6 +92,7 @@ TEST(Promises, ExtentsAreJudgedOnce) {
   const Status broken = Make(aligned, 7).status();
   EXPECT_EQ(broken.code(), Code::kInvalidArgument);
   EXPECT_EQ(broken.message(), "N=7 is not a multiple of 4, as @ph.aligned(N=4) promises");
+  EXPECT_NE(broken.detail()->remedy.find("promise"), std::string::npos);
 }
 
 TEST(Promises, VariantsThatAreNotForTheseExtents) {
@@ -113,6 +114,7 @@ TEST(Promises, VariantsThatAreNotForTheseExtents) {
   EXPECT_EQ(broken.code(), Code::kFailedPrecondition);
   EXPECT_EQ(broken.message(),
             "@ph.constraint(the condition) at line 12 does not hold: BLOCK=256, N=257");
+  EXPECT_NE(broken.detail()->remedy.find("@ph.autotune"), std::string::npos);
   EXPECT_TRUE(Make(constrained, 257, 1).ok());
 }
 

@@ -26,6 +26,10 @@ WRONG_GRIDS = (
     np.array([1.0]), np.ones((1, 1), int), lambda meta: None, lambda meta: 0.5,
     (1 << 70,),
 )  # fmt: skip
+REASONS = (
+    "bad_source", "unknown_kernel", "bad_argument", "no_winner", "no_device", "out_of_memory", "timeout",
+    "reference_failed", "cancelled", "not_permitted", "draining", "limit", "race", "machine",
+)  # fmt: skip
 TOO_LARGE_GRIDS = 1 << 31, (1, 1 << 16), (1, 1, 1 << 16)
 
 
@@ -158,8 +162,32 @@ class LaunchTest(Case):
             with self.assertRaises(ph.PhobosError) as caught:
                 make()[blocks](self.x, self.out, 0.5)
             self.assertIs(type(caught.exception), kind, (code, reason))
-            said = {14: "no_daemon", 3: "bad_argument"}.get(code, "")
-            self.assertEqual(caught.exception.reason, reason or said)
+            said = {14: "no_daemon", 3: "bad_argument", 7: "not_permitted", 9: "refused", 12: "unsupported"}
+            self.assertEqual(caught.exception.reason, reason or said[code])
+
+    def test_every_refusal_of_the_library_has_a_reason_and_a_remedy(self):
+        add = make()
+        add[blocks](self.x, self.out, 0.5)
+        result = add.tune(blocks, self.x, self.out, 0.5)
+        calls = (
+            ("launch", lambda: add[blocks](self.x, self.out, 0.5)),
+            ("prepare", lambda: make()[blocks](self.x, self.out, 0.5)),
+            ("tune", lambda: add.tune(blocks, self.x, self.out, 0.5)),
+            ("warm", lambda: add.warm(blocks, self.x, self.out, 0.5)),
+            ("result", lambda: add.result(N=7)),
+            ("adopt", lambda: add.adopt(result)),
+        )
+        for function, call in calls:
+            for code in range(1, 16):
+                for reason in ("", "unspecified", *REASONS, "99"):
+                    fake.fail(function, code, reason)
+                    with self.subTest(function, code=code, reason=reason):
+                        with self.assertRaises(ph.PhobosError) as caught:
+                            call()
+                        error = caught.exception
+                        self.assertNotIn(error.reason, ("", "unspecified"))
+                        self.assertRegex(error.remedy, r"^[A-Z].*\.$")
+                        self.assertNotIn(error.remedy, str(error))  # only one's own is shown
 
     def test_a_grid_that_raises_is_the_caller_s_own_exception(self):
         def grid(meta):

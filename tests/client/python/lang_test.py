@@ -84,6 +84,17 @@ class NamesTest(unittest.TestCase):
             twice(1)
         self.assertEqual(twice.__wrapped__(2), 4)
 
+    def test_every_class_of_errors_has_a_reason_and_a_remedy(self):
+        classes = [kind for kind in vars(ph).values() if isinstance(kind, type) and issubclass(kind, ph.PhobosError)]
+        self.assertGreater(len(classes), 9)
+        for kind in classes:
+            error = kind("no")
+            self.assertRegex(error.reason, "^[a-z_]+$", kind)
+            self.assertRegex(error.remedy, r"^[A-Z].*\.$", kind)
+            self.assertEqual(str(error), "no")
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual((str(again), again.reason, again.remedy), ("no", error.reason, error.remedy))
+
     def test_errors_carry_their_parts_and_pickle(self):
         error = ph.LaunchError("no", kernel="add", key="N=7", reason="race", remedy="Do so.")
         again = pickle.loads(pickle.dumps(error))

@@ -61,6 +61,8 @@ class Case(unittest.TestCase):
             call(value)
         except ph.PhobosError as error:
             self.assertTrue(error.message)
+            self.assertRegex(error.reason, "^[a-z_]+$")
+            self.assertRegex(error.remedy, "^[A-Z].*[.:)]$")
             self.assertLess(len(str(error)), 500)
             return error
         except Exception as error:
