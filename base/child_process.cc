@@ -115,6 +115,8 @@ absl::Status ChildError(int error, const std::string& program) {
     case EPERM:
       return absl::PermissionDeniedError(text);
     case EAGAIN:
+    case EMFILE:
+    case ENFILE:
     case ENOMEM:
       return absl::ResourceExhaustedError(text);
     default:

@@ -47,9 +47,8 @@ absl::Status FromErrno(std::string_view call, const std::string& path) {
 
 // The store's own disk refuses: no fault of the artifact's, so never NotFound or DataLoss.
 absl::Status Refused(std::string_view call, const std::string& path) {
-  return absl::UnavailableError(
-      Concat("the kernel cache cannot take an artifact (", FromErrno(call, path).message(),
-             "); make room or access there, or set PHOBOS_KERNEL_CACHE_DIR to another folder"));
+  return absl::UnavailableError(Concat("the kernel cache cannot take an artifact (",
+                                       FromErrno(call, path).message(), "); ", kDiskRemedy));
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

@@ -16,6 +16,11 @@
 
 namespace phobos::cache {
 
+// What to do about a disk that refuses.
+inline constexpr char kDiskRemedy[] =
+    "make room or access there, or start the daemon with PHOBOS_KERNEL_CACHE_DIR set to another "
+    "folder";
+
 struct ArtifactStats {
   int64_t files = 0;
   int64_t bytes = 0;

@@ -34,6 +34,7 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+constexpr int kNotWritten = 3;
 
 constexpr int kManifestFormat = 1;
 
@@ -80,6 +81,7 @@ int PrintDescription(const Options& options, const Source& source, const sema::K
   return kDone;
 }
 
+// Errors: Unavailable where the results cannot be written.
 absl::StatusOr<v1::Manifest> Compile(const Compilation& compilation,
                                      const std::vector<int64_t>& indexes) {
   if (!compilation.out.empty()) RETURN_IF_ERROR(MakeFolder(compilation.out));
@@ -104,7 +106,10 @@ absl::StatusOr<v1::Manifest> Compile(const Compilation& compilation,
 int CompileAndReport(const Options& options, const Compilation& compilation,
                      const std::vector<int64_t>& indexes) {
   const absl::StatusOr<v1::Manifest> manifest = Compile(compilation, indexes);
-  if (!manifest.ok()) return Complain(manifest.status(), kFailed);
+  if (!manifest.ok()) {
+    return Complain(manifest.status(),
+                    absl::IsUnavailable(manifest.status()) ? kNotWritten : kFailed);
+  }
   if (options.format == Options::Format::kText) {
     std::cout << ManifestTable(*manifest);
   } else {
@@ -189,5 +194,5 @@ int main(int argc, char** argv) {
   std::cout.flush();
   if (std::cout) return code;
   std::cerr << "phobos-compile: the result could not be written\n";
-  return 1;
+  return phobos::compiler::kNotWritten;
 }

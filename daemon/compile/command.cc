@@ -22,6 +22,7 @@
 #include "base/child_process.h"
 #include "base/fd.h"
 #include "base/status_macros.h"
+#include "daemon/error/error.h"
 
 namespace phobos::compile {
 namespace {
@@ -35,8 +36,6 @@ absl::Duration Monotonic() {
   return absl::DurationFromTimespec(now);
 }
 
-absl::Status Stopped() { return absl::UnavailableError("the daemon is stopping; connect again"); }
-
 // Two connected descriptors, ours without blocking.
 struct Pipe {
   Fd ours;
@@ -47,10 +46,10 @@ struct Pipe {
 absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return absl::ErrnoToStatus(errno, "socketpair");
+    return error::FromErrno(errno, "socketpair");
   }
   Pipe pipe = {Fd(ends[0]), Fd(ends[1])};
-  if (fcntl(pipe.ours.get(), F_SETFL, O_NONBLOCK) != 0) return absl::ErrnoToStatus(errno, "fcntl");
+  if (fcntl(pipe.ours.get(), F_SETFL, O_NONBLOCK) != 0) return error::FromErrno(errno, "fcntl");
   return pipe;
 }
 
@@ -114,7 +113,7 @@ class CommandRunner::Child {
     Drain(output_, ended_.output, kMostOutput);
     Drain(errors_, ended_.errors, kMostErrors);
     RETURN_IF_ERROR(watched);
-    if (was_stopped_) return Stopped();
+    if (was_stopped_) return error::Stopping();
     RETURN_IF_ERROR(reaped);
     return std::move(ended_);
   }
@@ -123,7 +122,7 @@ class CommandRunner::Child {
   // Until the child has ended or its time is up.
   absl::Status Watch() {
     const Fd process(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-    if (!process.ok()) return absl::ErrnoToStatus(errno, "pidfd_open");
+    if (!process.ok()) return error::FromErrno(errno, "pidfd_open");
     const absl::Duration end = Clock() + command_.limit;
     size_t written = 0;
     while (true) {
@@ -143,7 +142,7 @@ class CommandRunner::Child {
       const int64_t wait =
           std::min<int64_t>(absl::ToInt64Milliseconds(left) + 1, std::numeric_limits<int>::max());
       if (poll(entries, std::size(entries), static_cast<int>(wait)) < 0 && errno != EINTR) {
-        return absl::ErrnoToStatus(errno, "poll");
+        return error::FromErrno(errno, "poll");
       }
       if (entries[0].revents != 0) return absl::OkStatus();
     }
@@ -222,7 +221,7 @@ absl::StatusOr<pid_t> CommandRunner::Start(const Command& command,
   CollectUnended();
   const auto can_start = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return CanStart(command); };
   mutex_.Await(absl::Condition(&can_start));
-  if (is_stopped_) return Stopped();
+  if (is_stopped_) return error::Stopping();
   ASSIGN_OR_RETURN(const pid_t pid, StartChild(options));
   (command.runs_in_pauses ? exempt_ : running_).insert(pid);
   return pid;

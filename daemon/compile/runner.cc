@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/compile/runner.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@
 #include "daemon/compile/command.h"
 #include "daemon/compile/manifest.h"
 #include "daemon/compile/memory.h"
+#include "daemon/error/error.h"
 
 namespace phobos::compile {
 namespace {
@@ -35,6 +37,7 @@ using compiler::v1::Variant;
 constexpr int kDone = 0;
 constexpr int kSourceIsWrong = 1;
 constexpr int kUsage = 2;
+constexpr int kNotWritten = 3;
 
 // How much of what a compiler said before it crashed goes into a reason.
 constexpr size_t kMostLastWords = 2000;
@@ -54,6 +57,14 @@ constexpr bool kLimitsMemory = false;
 constexpr bool kLimitsMemory = true;
 #endif
 
+// The system refuses to take what the compiler writes into `folder`.
+absl::Status NotWritten(const std::string& folder, absl::string_view why) {
+  return error::Make(absl::StatusCode::kUnavailable, tuner::v1::ERROR_REASON_MACHINE,
+                     absl::StrCat("what the compiler makes cannot be written into ", folder, " (",
+                                  absl::StripAsciiWhitespace(why).substr(0, kMostLastWords), ")"),
+                     cache::kDiskRemedy);
+}
+
 // A new folder that is removed with all that is in it.
 class WorkFolder {
  public:
@@ -62,9 +73,7 @@ class WorkFolder {
     fs::create_directories(parent, error);
     std::string path = parent + "/compile-XXXXXX";
     if (error || mkdtemp(path.data()) == nullptr) {
-      return absl::UnavailableError(
-          absl::StrCat("no folder for the compiler in ", parent, ": ",
-                       error ? error.message() : std::generic_category().message(errno)));
+      return NotWritten(parent, error ? error.message() : std::generic_category().message(errno));
     }
     return WorkFolder(std::move(path));
   }
@@ -82,10 +91,18 @@ class WorkFolder {
   std::string path_;
 };
 
-std::optional<std::string> ReadWhole(const std::string& path) {
+// NotFound: there is no such file.
+absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+  if (!file) return error::FromErrno(errno, absl::StrCat("open ", path));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  if (file.bad()) return error::FromErrno(errno, absl::StrCat("read ", path));
+  return text;
+}
+
+absl::Status SourceIsWrong(const std::string& errors) {
+  return error::Make(absl::StatusCode::kInvalidArgument, tuner::v1::ERROR_REASON_BAD_SOURCE,
+                     std::string(absl::StripTrailingAsciiWhitespace(errors)));
 }
 
 CompiledVariant Failed(const compiler::v1::VariantSettings& settings, std::string reason) {
@@ -109,11 +126,21 @@ absl::Status CannotBeRun(const std::string& why) {
                    "); install phobos-compile beside phobosd or give --compiler=PATH"));
 }
 
+// An error of a room that knows no remedies, with one where the machine lacks something.
+absl::Status WithRemedy(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status) || !error::DetailOf(status).remedy().empty()) {
+    return status;
+  }
+  return error::Make(status.code(), tuner::v1::ERROR_REASON_MACHINE, std::string(status.message()),
+                     "end other programs, or raise the limits of memory, processes and open files "
+                     "that the daemon runs under");
+}
+
 // A run's error, where a program that is not there, or may not be run, is not taken for a kernel
 // that the text does not have.
 absl::Status NotStarted(const std::string& compiler, const absl::Status& status) {
   const bool is_about_program = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
-  if (!is_about_program) return status;
+  if (!is_about_program) return WithRemedy(status);
   return CannotBeRun(absl::StrCat(compiler, ": ", status.message()));
 }
 
@@ -199,6 +226,7 @@ class Compilation {
     if (ended.exit_status == kDone || ended.exit_status == kSourceIsWrong) {
       return TakeManifest(part, folder, ended);
     }
+    if (ended.exit_status == kNotWritten) return NotWritten(options_.work_folder, ended.errors);
     if (ended.exit_status == kUsage) {
       return absl::InternalError(
           absl::StrCat(options_.compiler, " refused its command line: ", ended.errors));
@@ -263,12 +291,13 @@ class Compilation {
 
   absl::Status TakeManifest(const std::vector<int>& part, const WorkFolder& folder,
                             const Ended& ended) {
-    const std::optional<std::string> json = ReadWhole(folder.path() + "/manifest.json");
-    if (!json.has_value()) {
-      if (ended.exit_status == kSourceIsWrong) return absl::InvalidArgumentError(ended.errors);
+    const absl::StatusOr<std::string> json = ReadWhole(folder.path() + "/manifest.json");
+    if (absl::IsNotFound(json.status())) {
+      if (ended.exit_status == kSourceIsWrong) return SourceIsWrong(ended.errors);
       return absl::InternalError(
           absl::StrCat(options_.compiler, " wrote no manifest and said that all went well"));
     }
+    RETURN_IF_ERROR(json.status());
     ASSIGN_OR_RETURN(const Manifest manifest,
                      ParseManifest(*json, Asked{description_, fingerprint_, chip_}));
     space_.slots.assign(manifest.slots().begin(), manifest.slots().end());
@@ -310,8 +339,17 @@ class Compilation {
 
   absl::Status TakeArtifact(const compiler::v1::Artifact& artifact, const WorkFolder& folder,
                             std::string& path) {
-    ASSIGN_OR_RETURN(path, artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()),
-                                            artifact.digest(), ArtifactExtension(artifact.file())));
+    absl::StatusOr<std::string> place =
+        artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()), artifact.digest(),
+                         ArtifactExtension(artifact.file()));
+    if (absl::IsUnavailable(place.status())) {
+      tuner::v1::ErrorDetail detail;
+      detail.set_reason(tuner::v1::ERROR_REASON_MACHINE);
+      detail.set_remedy(cache::kDiskRemedy);
+      return error::Attach(place.status(), detail);
+    }
+    if (!place.ok()) return WithRemedy(place.status());
+    path = *std::move(place);
     return absl::OkStatus();
   }
 
@@ -373,7 +411,7 @@ class ProcessRunner : public Runner {
     if (!described.ok()) return NotStarted(options_.compiler, described.status());
     const Ended& ended = *described;
     if (ended.exit_status == kSourceIsWrong) {
-      return absl::InvalidArgumentError(absl::StripTrailingAsciiWhitespace(ended.errors));
+      return SourceIsWrong(ended.errors);
     }
     // Of the command line only the kernel's name is the caller's.
     if (ended.exit_status == kUsage) {

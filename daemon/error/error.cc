@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/error/error.h"
 
+#include <errno.h>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -9,6 +11,42 @@ namespace phobos::error {
 namespace {
 
 constexpr char kDetailUrl[] = "type.googleapis.com/phobos.tuner.v1.ErrorDetail";
+
+// What the machine lacks when a call of the system fails so, and what to do.
+struct Lack {
+  absl::StatusCode code = absl::StatusCode::kOk;  // OK: it lacks nothing
+  const char* remedy = "";
+};
+
+Lack LackOf(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return {absl::StatusCode::kUnavailable,
+              "make room there, or start the daemon with PHOBOS_KERNEL_CACHE_DIR set to a folder "
+              "on another disk"};
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return {absl::StatusCode::kUnavailable,
+              "let the daemon's user read and write there, or start the daemon with "
+              "PHOBOS_KERNEL_CACHE_DIR set to another folder"};
+    case EMFILE:
+      return {absl::StatusCode::kResourceExhausted,
+              "close other clients, or start the daemon with a higher limit of open files "
+              "(ulimit -n, or LimitNOFILE= of its unit)"};
+    case ENFILE:
+      return {absl::StatusCode::kResourceExhausted,
+              "end programs that hold many files, or raise the system's limit (fs.file-max)"};
+    case ENOMEM:
+    case EAGAIN:
+      return {absl::StatusCode::kResourceExhausted,
+              "end other programs, or raise the limits of memory and of processes that the daemon "
+              "runs under"};
+    default:
+      return {};
+  }
+}
 
 }  // namespace
 
@@ -19,6 +57,19 @@ absl::Status Make(absl::StatusCode code, tuner::v1::ErrorReason reason, const st
   detail.set_remedy(remedy);
   const std::string text = remedy.empty() ? message : absl::StrCat(message, "; ", remedy);
   return Attach(absl::Status(code, text), detail);
+}
+
+absl::Status FromErrno(int error, const std::string& call) {
+  const Lack lack = LackOf(error);
+  const absl::Status status = absl::ErrnoToStatus(error, call);
+  if (lack.code == absl::StatusCode::kOk) return status;
+  return Make(lack.code, tuner::v1::ERROR_REASON_MACHINE, std::string(status.message()),
+              lack.remedy);
+}
+
+absl::Status Stopping() {
+  return Make(absl::StatusCode::kUnavailable, tuner::v1::ERROR_REASON_DRAINING,
+              "the daemon is stopping", "connect again");
 }
 
 absl::Status Attach(const absl::Status& status, const tuner::v1::ErrorDetail& detail) {

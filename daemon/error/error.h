@@ -18,6 +18,15 @@ namespace phobos::error {
 absl::Status Make(absl::StatusCode code, tuner::v1::ErrorReason reason, const std::string& message,
                   const std::string& remedy = "");
 
+// What a call of the system answered with this errno, as the caller's error. Where the machine
+// lacks something that somebody can give it (room on a disk, rights, descriptors, memory) it is
+// Unavailable or ResourceExhausted, never an error of the caller's own, and has MACHINE and the
+// remedy; others are as Abseil has them. `call` names the call, with the path where there is one.
+absl::Status FromErrno(int error, const std::string& call);
+
+// To those who wait when the daemon ends.
+absl::Status Stopping();
+
 // What to do about blocks that race.
 inline constexpr char kRaceRemedy[] =
     "let no block touch an element that another one writes, and no scatter name one twice: give "

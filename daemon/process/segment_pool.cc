@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/fd.h"
 #include "base/status_macros.h"
+#include "daemon/error/error.h"
 
 namespace phobos::process {
 namespace {
@@ -140,14 +141,14 @@ absl::StatusOr<std::shared_ptr<SegmentPool::Segment>> SegmentPool::Make(const Se
   segment->owner = owner;
   segment->bytes = bytes;
   segment->fd = Fd(memfd_create("phobos-segment", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!segment->fd.ok()) return absl::ErrnoToStatus(errno, "memfd_create");
-  if (ftruncate(segment->fd.get(), bytes) != 0) return absl::ErrnoToStatus(errno, "ftruncate");
+  if (!segment->fd.ok()) return error::FromErrno(errno, "memfd_create");
+  if (ftruncate(segment->fd.get(), bytes) != 0) return error::FromErrno(errno, "ftruncate");
   // Its size is final, so that no client can make a read of ours fault.
   if (fcntl(segment->fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return absl::ErrnoToStatus(errno, "F_ADD_SEALS");
   }
   void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, segment->fd.get(), 0);
-  if (memory == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap");
+  if (memory == MAP_FAILED) return error::FromErrno(errno, "mmap");
   segment->memory = static_cast<std::byte*>(memory);
   return segment;
 }

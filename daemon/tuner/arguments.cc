@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/parallel.h"
 #include "base/status_macros.h"
+#include "daemon/error/error.h"
 
 namespace phobos::tuner {
 namespace {
@@ -37,7 +38,7 @@ struct Block {
 absl::StatusOr<Block> MakeBlock(int64_t bytes, uid_t uid) {
   Block block = {memfd_create("phobos-arguments", MFD_CLOEXEC | MFD_ALLOW_SEALING), nullptr, bytes,
                  uid};
-  if (block.fd < 0) return absl::ErrnoToStatus(errno, "memfd_create");
+  if (block.fd < 0) return error::FromErrno(errno, "memfd_create");
   // The pages are had now: missing ones would be a signal in the middle of a copy.
   const bool sized = ftruncate(block.fd, bytes) == 0 && fallocate(block.fd, 0, 0, bytes) == 0 &&
                      fcntl(block.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
@@ -49,8 +50,10 @@ absl::StatusOr<Block> MakeBlock(int64_t bytes, uid_t uid) {
   if (address == MAP_FAILED) {
     const int error = errno;
     close(block.fd);
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no shared memory of ", bytes, " bytes for the arguments: ", strerror(error)));
+    return error::Make(
+        absl::StatusCode::kResourceExhausted, tuner::v1::ERROR_REASON_OUT_OF_MEMORY,
+        absl::StrCat("no shared memory of ", bytes, " bytes for the arguments: ", strerror(error)),
+        "tune with smaller arguments, or raise the limit of memory that the daemon runs under");
   }
   block.data = static_cast<std::byte*>(address);
   return block;

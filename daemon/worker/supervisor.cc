@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/status_macros.h"
+#include "daemon/error/error.h"
 #include "daemon/worker/link/channel.h"
 #include "daemon/worker/link/launch_mark.h"
 #include "daemon/worker/link/nursery.h"
@@ -236,8 +237,9 @@ class ProcessSupervisor : public Supervisor {
     absl::Status status = TryStart();
     if (status.ok()) return status;
     if (process_.has_value()) Reap(absl::ZeroDuration());
-    return absl::UnavailableError(
-        absl::StrCat("the worker process cannot be started: ", status.message()));
+    return error::Attach(absl::UnavailableError(absl::StrCat(
+                             "the worker process cannot be started: ", status.message())),
+                         error::DetailOf(status));
   }
 
   absl::Status TryStart() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -267,6 +267,7 @@ enum class ErrorReason : int32_t {
   kDraining = 11,
   kLimit = 12,
   kRace = 13,
+  kMachine = 14,
 };
 
 // What a Status of the client's rooms may carry besides code and message (client/launch/status.h).

@@ -19,7 +19,7 @@ constexpr const char* kVariantStatuses[] = {
 constexpr const char* kErrorReasons[] = {
     "unspecified",   "bad_source", "unknown_kernel",   "bad_argument", "no_winner",     "no_device",
     "out_of_memory", "timeout",    "reference_failed", "cancelled",    "not_permitted", "draining",
-    "limit",         "race"};
+    "limit",         "race",       "machine"};
 constexpr const char* kPhases[] = {"unspecified", "queued",  "compile", "upload", "reference",
                                    "check",       "warm_up", "timing",  "store"};
 

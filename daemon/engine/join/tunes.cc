@@ -31,8 +31,6 @@ std::string RunName() {
   return absl::StrFormat("%06x", absl::Uniform<uint32_t>(random, 0, 1 << 24));
 }
 
-absl::Status Stopping() { return absl::UnavailableError("the daemon is stopping; connect again"); }
-
 bool IsMadeThisWay(const tuner::v1::Result& result, const Subject& subject) {
   return OptionsText(result.options()) == OptionsText(subject.options);
 }
@@ -85,7 +83,7 @@ void Tunes::Stop() {
   is_stopped_ = true;
   while (!jobs_.empty()) {
     const JobPtr job = jobs_.begin()->second;
-    Do(job, job->Fail(Stopping()));
+    Do(job, job->Fail(error::Stopping()));
   }
 }
 
@@ -295,7 +293,7 @@ bool Tunes::JoinOrMake(uint64_t stream, const Opened& opened, int64_t changes) {
   // The caller left, or spoke out of turn, while its Open was looked at.
   if (found == streams_.end() || found->second.state != Stream::State::kOpening) return true;
   if (is_stopped_) {
-    End(stream, Stopping());
+    End(stream, error::Stopping());
     return true;
   }
   const auto job = jobs_.find(JobKey(opened.subject));

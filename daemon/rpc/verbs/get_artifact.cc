@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/fd.h"
 #include "base/status_macros.h"
+#include "daemon/error/error.h"
 #include "daemon/rpc/status.h"
 #include "daemon/rpc/validate.h"
 #include "daemon/rpc/verbs/verbs.h"
@@ -44,7 +46,7 @@ class Sending : public grpc::ServerWriteReactor<tuner::v1::ArtifactChunk> {
     RETURN_IF_ERROR(Check(request));
     ASSIGN_OR_RETURN(const std::string path, door.engine().FindArtifact(request));
     file_ = Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file_.ok()) return absl::ErrnoToStatus(errno, "open the artifact");
+    if (!file_.ok()) return error::FromErrno(errno, absl::StrCat("open ", path));
     return absl::OkStatus();
   }
 
@@ -52,7 +54,7 @@ class Sending : public grpc::ServerWriteReactor<tuner::v1::ArtifactChunk> {
     std::string& bytes = *chunk_.mutable_bytes();
     bytes.resize(kChunkBytes);
     const ssize_t n = read(file_.get(), bytes.data(), bytes.size());
-    if (n < 0) return Finish(ToGrpc(absl::ErrnoToStatus(errno, "read the artifact")));
+    if (n < 0) return Finish(ToGrpc(error::FromErrno(errno, "read the artifact")));
     if (n == 0) return Finish(grpc::Status::OK);
     bytes.resize(n);
     StartWrite(&chunk_);

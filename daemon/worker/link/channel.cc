@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/error/error.h"
 
 namespace phobos::worker {
 namespace {
@@ -40,7 +41,7 @@ std::vector<Fd> TakeDescriptors(msghdr& header) {
 absl::StatusOr<std::pair<Fd, Fd>> MakeSocketPair() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return absl::ErrnoToStatus(errno, "socketpair");
+    return error::FromErrno(errno, "socketpair");
   }
   return std::make_pair(Fd(ends[0]), Fd(ends[1]));
 }

@@ -9,6 +9,8 @@
 
 #include <utility>
 
+#include "daemon/error/error.h"
+
 namespace phobos::worker {
 
 int64_t MonotonicNs() {
@@ -19,11 +21,11 @@ int64_t MonotonicNs() {
 
 absl::StatusOr<LaunchMark> LaunchMark::Create() {
   const int fd = memfd_create("phobos-launch-mark", MFD_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, "memfd_create");
+  if (fd < 0) return error::FromErrno(errno, "memfd_create");
   if (ftruncate(fd, sizeof(LaunchMarkPage)) != 0) {
     const int error = errno;
     close(fd);
-    return absl::ErrnoToStatus(error, "ftruncate");
+    return error::FromErrno(error, "ftruncate");
   }
   auto mark = Attach(fd);
   if (mark.ok()) mark->Clear();
@@ -35,7 +37,7 @@ absl::StatusOr<LaunchMark> LaunchMark::Attach(int fd) {
   if (page == MAP_FAILED) {
     const int error = errno;
     close(fd);
-    return absl::ErrnoToStatus(error, "mmap");
+    return error::FromErrno(error, "mmap");
   }
   return LaunchMark(fd, static_cast<LaunchMarkPage*>(page));
 }

@@ -7,6 +7,8 @@ import json
 import os
 import pty
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -126,8 +128,9 @@ class PhobosCompile(unittest.TestCase):
             file.write(text)
         return path
 
-    def run_compiler(self, *arguments, stdin=None):
-        return subprocess.run([COMPILER, *arguments], input=stdin, capture_output=True, text=True, timeout=120)
+    def run_compiler(self, *arguments, stdin=None, stdout=subprocess.PIPE, preexec_fn=None):
+        return subprocess.run([COMPILER, *arguments], input=stdin, stdout=stdout, stderr=subprocess.PIPE, text=True,
+                              timeout=120, preexec_fn=preexec_fn)
 
     def manifest(self, *arguments):
         done = self.run_compiler(*arguments, "--format", "json")
@@ -167,6 +170,25 @@ class PhobosCompile(unittest.TestCase):
                          "    out[base:+BLOK] = x[base:+BLOK] + y[base:+BLOK]\n"
                          "              ^~~~\n"
                          "help: did you mean 'BLOCK'?\n")
+
+    def test_a_disk_that_refuses_is_3_and_no_fault_of_the_source(self):
+        path = self.write(ADD)
+        out = os.path.join(path, "below-a-file")
+        done = self.run_compiler(path, "--set", "T=32", "--out", out)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"mkdir {out}: Not a directory\n"))
+
+        def no_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+        out = os.path.join(self.folder, "small")
+        done = self.run_compiler(path, "--set", "T=32", "--out", out, preexec_fn=no_room)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertRegex(done.stderr, f"^write {out}/.*: File too large$")
+        self.assertEqual(os.listdir(out), [])
+        with open("/dev/full", "w") as full:
+            done = self.run_compiler(path, "--describe", stdout=full)
+        self.assertEqual(done.returncode, 3)
 
     def test_a_wrong_kernel_is_no_fault_of_another(self):
         path = self.write(SEVERAL.rpartition("@ph.kernel")[0])
@@ -360,12 +382,6 @@ class PhobosCompile(unittest.TestCase):
         done = self.run_compiler(self.write(ADD), "--print-ir=stege")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn('there is no stage "stege"; the stages are, in their order: lower, stage; beside them: record\n', done.stderr)
-
-    def test_a_folder_that_cannot_be_made_is_1(self):
-        path = self.write(ADD)
-        done = self.run_compiler(path, "--set", "T=32", "--out", os.path.join(path, "out"))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("Not a directory", done.stderr)
 
     def test_a_file_that_is_too_long(self):
         done = self.run_compiler("-", stdin="#" * (17 << 20))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/compile/runner.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,8 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/fd.h"
 #include "cache/artifact_store.h"
 #include "cache/memory_store.h"
+#include "daemon/error/error.h"
 #include "tests/sanitizer.h"
 #include "tests/status_matchers.h"
 
@@ -295,6 +298,54 @@ TEST_F(RunnerTest, LiesAboutTheRunFailIt) {
 TEST_F(RunnerTest, AWrongSourceIsTheCallersError) {
   EXPECT_THAT(Compile("# refuse unknown name"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add.py:1:1: unknown name")));
+  // The caller sees which kind of error it is, also of a source that is right but for its chip.
+  ASSERT_OK(Compile("# space 1"));
+  source_.text = "# refuse not here";
+  const absl::Status late =
+      runner_->CompileAll(source_, description_, "x86-64-v4", *store_, *artifacts_).status();
+  EXPECT_THAT(late, StatusIs(absl::StatusCode::kInvalidArgument, StrEq("not here")));
+  EXPECT_EQ(error::DetailOf(late).reason(), tuner::v1::ERROR_REASON_BAD_SOURCE);
+}
+
+// Not the caller's error, and nothing that is remembered: there may be room the next time.
+TEST_F(RunnerTest, ADiskThatRefusesIsToldWithItsFolderAndARemedy) {
+  const auto is_told = [](const absl::Status& status, const std::string& folder,
+                          const std::string& why) {
+    EXPECT_THAT(status,
+                StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr(folder), HasSubstr(why))));
+    EXPECT_EQ(error::DetailOf(status).reason(), tuner::v1::ERROR_REASON_MACHINE);
+    EXPECT_THAT(error::DetailOf(status).remedy(), HasSubstr("PHOBOS_KERNEL_CACHE_DIR"));
+  };
+  is_told(Compile("# space 2\n# full write a.so: No space left on device").status(),
+          folder_ + "/work", "write a.so: No space left");
+  EXPECT_EQ(runner_->CompileOne(source_, description_, 1, "x86-64-v3", *store_, *artifacts_)
+                .status()
+                .code(),
+            absl::StatusCode::kUnavailable);
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2"));
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILED");
+
+  std::filesystem::remove_all(folder_ + "/kernels");
+  std::ofstream(folder_ + "/kernels") << "no folder";
+  is_told(Compile("# space 3").status(), folder_ + "/kernels", "mkostemp");
+  std::filesystem::remove_all(folder_ + "/work");
+  std::ofstream(folder_ + "/work") << "no folder";
+  is_told(Compile("# space 4").status(), folder_ + "/work", "directory");
+}
+
+// What the daemon itself runs out of, here file descriptors, is no error of the source's either.
+TEST_F(RunnerTest, ALackOfDescriptorsIsToldWithARemedy) {
+  ASSERT_OK(Compile("# space 1"));
+  std::vector<Fd> taken;
+  for (Fd fd(open("/dev/null", O_RDONLY | O_CLOEXEC)); fd.ok();
+       fd = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC))) {
+    taken.push_back(std::move(fd));
+  }
+  taken.resize(taken.size() - 3);  // too few for the streams and the start of a child
+  const absl::Status status = runner_->Describe({"# space 2", "add.py", "add"}, *store_).status();
+  taken.clear();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("Too many open")));
+  EXPECT_NE(error::DetailOf(status).remedy(), "");
 }
 
 TEST_F(RunnerTest, AKernelThatIsNotThereIsToldWithThoseThatAre) {

@@ -14,6 +14,7 @@
     # manifest TEXT      manifest.json is TEXT; `# format 99`; `# chip other`; `# unchecked`; `# fingerprint other`
     # slots x y out      the manifest's slots (default: x y out extent:N)
     # refuse TEXT        the source is wrong: TEXT on standard error
+    # full TEXT          the results cannot be written: TEXT on standard error
     # kernels NAMES      those that the source has; another is a wrong command line
     # log PATH           a line a run: the variants
 """
@@ -148,6 +149,9 @@ def compile_all(found, options):
     if value(found, "refuse"):
         print(value(found, "refuse"), file=sys.stderr)
         return 1
+    if value(found, "full"):
+        print(value(found, "full"), file=sys.stderr)
+        return 3
     os.makedirs(options.out, exist_ok=True)
     variants = [compile_variant(found, i, options.out) for i in indexes if of_variant(found, "lie", i) != "silent"]
     manifest = {
