@@ -116,8 +116,6 @@ def fn(function):
 
 
 def _marking(name, frame):
-    # A bare @ph.kernel is called when the annotations have been evaluated; what is written below it
-    # is called before.
     check_annotations_deferred(frame)
 
     def decorate(function):

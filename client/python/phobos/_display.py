@@ -55,7 +55,7 @@ def split_text(split):
 
 def ordered(result, sort):
     """Variants in the order asked for: the timed ones first by time, or all by index."""
-    if sort not in ("time", "index"):
+    if not isinstance(sort, str) or sort not in ("time", "index"):
         raise argument_error(f'sort must be "time" or "index", not {said(sort)}')
     if sort == "index":
         return list(result.variants)

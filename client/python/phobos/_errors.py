@@ -8,24 +8,31 @@ say of this one error: not a remedy that all errors of its reason share.
 
 # By reason, for errors that come without a remedy of their own.
 _REMEDIES = {
-    "annotations": "Put `from __future__ import annotations` at the top of the file.",
     "bad_argument": "Call it again with what the message asks for.",
     "bad_source": "Correct the text at the line that the message shows.",
     "cancelled": "Call it again when the result is wanted.",
     "decorator": "Write the decorator as the message shows; docs/language.md has all of them.",
     "draining": "Call it again: the next daemon answers.",
-    "internal": "Call it again; where it fails again, keep the message and the daemon's log and report both.",
+    "internal": "Call it again; where it fails again, keep the message and the daemon's log and report"
+    " both.",
     "limit": "Stay below the limit that the message names, or have it raised.",
     "machine": "Give the daemon's machine what the message says that it lacks.",
-    "no_daemon": "See what the message says of the daemon; `phobosctl status` tells whether one answers.",
+    "no_daemon": "See what the message says of the daemon; `phobosctl status` tells whether one"
+    " answers.",
     "no_device": "See `phobosctl status` for the devices that there are and why others are not.",
-    "no_winner": "See .variants for what became of each one, then correct the kernel, its search space or its reference.",
-    "not_found": "Check the name that the message has; what is not in the daemon's cache can be tuned again.",
-    "not_in_kernel": "Use it in a function under @ph.kernel or @ph.fn, and NumPy or Python's own outside.",
-    "not_permitted": "Have the daemon's owner let this user in, or start a daemon of your own (PHOBOS_SOCKET).",
+    "no_winner": "See .variants for what became of each one, then correct the kernel, its search space"
+    " or its reference.",
+    "not_found": "Check the name that the message has; what is not in the daemon's cache can be tuned"
+    " again.",
+    "not_in_kernel": "Use it in a function under @ph.kernel or @ph.fn, and NumPy or Python's own"
+    " outside.",
+    "not_permitted": "Have the daemon's owner let this user in, or start a daemon of your own"
+    " (PHOBOS_SOCKET).",
     "out_of_memory": "Tune with smaller arguments, or free memory.",
-    "race": "Give each block elements of its own, or update shared ones by ph.atomic_add and the like.",
-    "reference_failed": "Correct the reference: it returns a dict from each tensor that the kernel writes to its expected array.",
+    "race": "Give each block elements of its own, or update shared ones by ph.atomic_add and the"
+    " like.",
+    "reference_failed": "Correct the reference: it returns a dict from each tensor that the kernel writes to"
+    " its expected array.",
     "refused": "Change what the message names, the arguments or the kernel, and launch again.",
     "timeout": "Call it again, with a longer limit or when the device has less to do.",
     "tune_failed": "Correct what the message names, and tune again.",
@@ -49,7 +56,8 @@ class PhobosError(Exception):
         self.kernel = kernel
         self.key = key
         self.reason = reason or self._usual_reason
-        self.remedy = remedy or self._usual_remedy()
+        self.own_remedy = remedy  # "": remedy is the one of its reason
+        self.remedy = remedy or _REMEDIES.get(self.reason) or _REMEDIES[self._usual_reason]
         self.variants = list(variants)
 
     def __str__(self):
@@ -59,12 +67,9 @@ class PhobosError(Exception):
             more = f" and {len(labels) - 3} more" if len(labels) > 4 else ""
             names = ", ".join(labels[:3] if more else labels)
             text += f"\n  {names}{more}: {status}: {why}"
-        if self.remedy not in text and self.remedy != self._usual_remedy():
-            text += f"\n{self.remedy}"
+        if self.own_remedy and self.own_remedy not in text:
+            text += f"\n{self.own_remedy}"
         return text
-
-    def _usual_remedy(self):
-        return _REMEDIES.get(self.reason) or _REMEDIES[self._usual_reason]
 
     def _by_reason(self):
         """Labels of the variants, by (status, reason)."""
@@ -74,8 +79,9 @@ class PhobosError(Exception):
         return groups
 
     def __reduce__(self):
-        fields = ("message", "kernel", "key", "reason", "remedy", "variants")
-        return _rebuild, (type(self), {name: getattr(self, name) for name in fields})
+        names = ("message", "kernel", "key", "reason", "variants")
+        fields = {name: getattr(self, name) for name in names}
+        return _rebuild, (type(self), {**fields, "remedy": self.own_remedy})
 
 
 def _rebuild(kind, fields):

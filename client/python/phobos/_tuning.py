@@ -147,7 +147,7 @@ class Tuning:
         if raised is None or not isinstance(error, TuneError):
             return error
         if isinstance(raised, ReferenceFailedError):
-            text, remedy = raised.message, raised.remedy
+            text, remedy = raised.message, raised.own_remedy
         else:
             text, remedy = f"the reference raised {told(raised)}", ""
             if isinstance(raised, TypeError) and "argument" in text:

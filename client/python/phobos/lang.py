@@ -18,7 +18,8 @@ docs/python.md is the guide. Importing this module neither imports NumPy nor loa
 import builtins as _builtins_of_python
 
 from ._builtins import BUILTINS, Builtin, Context
-from ._decorators import aligned, autotune, constraint, fast_math, fn, index_bits, kernel, launch
+from ._decorators import aligned, autotune, constraint, fast_math, fn, index_bits, launch
+from ._decorators import kernel as _kernel_decorator
 from ._errors import (
     ArgumentError,
     DaemonError,
@@ -34,6 +35,7 @@ from ._errors import (
 )
 from ._kernel import on_tune
 from ._result import Result
+from ._source import check_annotations_deferred as _check_annotations_deferred
 from ._types import DTYPES, Maker, Marker
 
 f16, bf16, f32, f64 = (DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
@@ -61,15 +63,25 @@ def from_bf16(bits):
 
 
 def __getattr__(name):
-    # For a name that is not here: ph.float32, ph.arange.
+    # A bare @ph.kernel is called when Python has evaluated the annotations: what is wrong with them
+    # is told when the decorator is looked up.
     import difflib
+    import sys
 
+    if name == "kernel":
+        _check_annotations_deferred(sys._getframe(1))
+        return _kernel_decorator
+    # A name that is not here: ph.float32, ph.arange.
     like = {"float": "f", "int": "i", "uint": "u", "bfloat": "bf"}
     kind = name.rstrip("0123456789")
     short = like.get(kind, "") + name[len(kind) :]
-    near = [short] if short in globals() else difflib.get_close_matches(name, globals(), 1)
+    near = [short] if short in globals() else difflib.get_close_matches(name, __dir__(), 1)
     hint = f"; write ph.{near[0]}" if near and not near[0].startswith("_") else ""
     raise AttributeError(f"the kernel language has no {name!r}{hint}")
+
+
+def __dir__():
+    return [*globals(), "kernel"]
 
 
 # These shadow Python's own names here (bool, range, max ...), so they come last.
@@ -80,6 +92,6 @@ del BUILTINS, Builtin, Context, DTYPES, Maker, Marker
 # `from phobos.lang import *` leaves Python its print, range, max ...: they are ph.print here.
 __all__ = sorted(
     name
-    for name in globals()
+    for name in __dir__()
     if not name.startswith("_") and not hasattr(_builtins_of_python, name)
 )

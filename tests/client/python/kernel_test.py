@@ -166,7 +166,7 @@ class LaunchTest(Case):
             self.assertEqual(caught.exception.reason, reason or said[code])
 
     def test_every_refusal_of_the_library_has_a_reason_and_a_remedy(self):
-        add = make()
+        add = make(scaled)
         add[blocks](self.x, self.out, 0.5)
         result = add.tune(blocks, self.x, self.out, 0.5)
         calls = (

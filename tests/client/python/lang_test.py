@@ -230,6 +230,27 @@ class SourceTest(unittest.TestCase):
             self.assertEqual(status, 1, below)
             self.assertIn("f: 'N' in the annotation of 'x' is an extent", err, below)
 
+    @unittest.skipIf(sys.version_info >= (3, 14), "annotations are deferred")
+    def test_an_extent_below_a_bare_kernel_decorator_alone_is_explained(self):
+        status, _, err = run("""
+            import phobos.lang as ph
+            again = ph.kernel  # harmless, and no decorator
+
+            @ph.kernel
+            def f(x: ph.tensor[ph.f32][N]):
+                pass
+            """)
+        self.assertEqual(status, 1)
+        self.assertIn("f: 'N' in the annotation of 'x' is an extent", err)
+        self.assertNotIn("NameError", err)
+
+    def test_kernel_is_a_name_like_others(self):
+        self.assertIs(ph.kernel, ph.kernel)
+        self.assertIn("kernel", dir(ph))
+        self.assertIn("kernel", ph.__all__)
+        with self.assertRaisesRegex(AttributeError, "no 'kernal'; write ph.kernel"):
+            ph.kernal
+
     def test_a_kernel_without_text_says_so_when_used(self):
         names = {}
         exec(
