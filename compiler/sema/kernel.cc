@@ -79,10 +79,15 @@ absl::Status UnknownName(const DeclarationScope& scope, const Kernel& kernel, co
   if (IsLanguageName(name)) {
     return scope.source.Error(span, what, Concat("write ", scope.alias(), ".", name));
   }
-  return scope.source.Error(
-      span, what,
-      DidYouMean(name, NamesInSight(scope, kernel, usage),
-                 Concat("bind it before: ", name, ": ", scope.alias(), ".let = ...")));
+  const std::string otherwise =
+      usage.called_names.count(name) > 0
+          ? Concat(
+                "a function that a kernel calls stands in the same file, of a notebook in the "
+                "same cell, under @",
+                scope.alias(), ".fn")
+          : Concat("bind it before: ", name, ": ", scope.alias(), ".let = ...");
+  return scope.source.Error(span, what,
+                            DidYouMean(name, NamesInSight(scope, kernel, usage), otherwise));
 }
 
 // Every name that the body needs is the kernel's own, a function, or a constant of the module.
@@ -228,10 +233,14 @@ absl::Status NoKernel(const Source& source, const ast::Module& module) {
     return source.Error(module.nested_kernel, "a kernel inside a block is not read",
                         "move it to the top level of the file");
   }
+  if (module.aliases.empty() && module.bare_import.begin != module.bare_import.end) {
+    return source.Error(module.bare_import, "this import gives the language no name of its own",
+                        "write `import phobos.lang as ph`, and `ph.` before each of its names: "
+                        "@ph.kernel, ph.f32");
+  }
   const std::string_view problem = module.aliases.empty()
                                        ? "this file does not import the language under a name of "
-                                         "its own (import *, or an import "
-                                         "in another file, does not count)"
+                                         "its own (an import in another file does not count)"
                                        : "this file has no kernel";
   return source.Error({0, 0}, problem,
                       "a kernel is written like this:\n"

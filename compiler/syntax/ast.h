@@ -317,6 +317,8 @@ struct Module {
   std::vector<BrokenFunction> broken;     // in order
   // Where @ph.kernel stands in a block, and so is not read; absent: begin and end are equal.
   Span nested_kernel;
+  // The first `from phobos.lang import ...`, which gives the language no name; absent likewise.
+  Span bare_import;
 };
 
 }  // namespace phobos::compiler::ast

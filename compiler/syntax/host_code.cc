@@ -241,8 +241,13 @@ void HostCode::ReadImport() {
 // from phobos import lang, from phobos import lang as ph; several with commas, in parentheses or
 // not.
 void HostCode::ReadFromImport() {
-  tokens_.Take();
-  if (TakeDottedName() != "phobos" || !tokens_.IsWord("import")) return;
+  const int32_t begin = tokens_.Take().span.begin;
+  const std::string module = TakeDottedName();
+  if (module == kLanguageModule && bare_import_.begin == bare_import_.end) {
+    bare_import_ = {begin, tokens_.Peek().span.end};
+    for (; !tokens_.AtStatementEnd(); tokens_.Take()) bare_import_.end = tokens_.Peek().span.end;
+  }
+  if (module != "phobos" || !tokens_.IsWord("import")) return;
   for (; !tokens_.AtStatementEnd(); tokens_.Take()) {
     if (!tokens_.IsWord("lang") || tokens_.IsWord("as", static_cast<size_t>(-1))) continue;
     AddAlias(std::string(tokens_.IsWord("as", 1) ? tokens_.Text(2) : "lang"));
@@ -330,6 +335,7 @@ void HostCode::Finish(ast::Module* module) {
     }
   }
   module->nested_kernel = nested_kernel_;
+  module->bare_import = bare_import_;
 }
 
 }  // namespace phobos::compiler

@@ -32,7 +32,7 @@ class HostCode {
   // Notes that a kernel or ph.fn of this name stands at module level.
   void NoteFunction(std::string_view name, Span span);
 
-  // Moves what was found to `module`: constants, host names, the place of a nested kernel.
+  // Moves what was found to `module`: constants, host names, places of what is not read.
   void Finish(ast::Module* module);
 
  private:
@@ -62,6 +62,7 @@ class HostCode {
   std::vector<std::string>& aliases_;
   std::vector<Binding> bindings_;
   Span nested_kernel_;
+  Span bare_import_;
 };
 
 }  // namespace phobos::compiler

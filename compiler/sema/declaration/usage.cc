@@ -220,6 +220,7 @@ absl::Status Walker::VisitCall(const ast::Call& call, Span span, Frame* frame) {
       if (callee.name == name->id) return VisitFunctionCall(callee, call, span, frame);
     }
   }
+  if (name != nullptr) frame->usage.called_names.insert(name->id);
   const bool is_range = name != nullptr && name->id == "range";
   if (!is_range) RETURN_IF_ERROR(Visit(*call.callee, frame));
   RETURN_IF_ERROR(Visit(call.positional, frame));
@@ -265,6 +266,7 @@ absl::Status Walker::VisitFunctionCall(const ast::Function& callee, const ast::C
   frame->usage.block_dims |= usage->block_dims;
   frame->usage.free_names.insert(usage->free_names.begin(), usage->free_names.end());
   frame->usage.free_targets.insert(usage->free_targets.begin(), usage->free_targets.end());
+  frame->usage.called_names.insert(usage->called_names.begin(), usage->called_names.end());
   const auto pass = [&](const ast::Expr& argument, size_t parameter) {
     const auto* name = std::get_if<ast::Name>(&argument.node);
     if (name != nullptr && parameter < usage->params.size())

@@ -32,6 +32,7 @@ struct Usage {
   // use; without the names of the functions called.
   std::map<std::string, Span> free_names;
   std::map<std::string, Span> free_targets;  // those among them that are assigned to
+  std::set<std::string> called_names;        // as functions that the file does not have
   std::set<std::string> bound_names;         // by statements of this function: for suggestions
   std::map<std::string, const ast::Function*> functions;  // called, through all calls
 };
