@@ -13,26 +13,18 @@ _REMEDIES = {
     "cancelled": "Call it again when the result is wanted.",
     "decorator": "Write the decorator as the message shows; docs/language.md has all of them.",
     "draining": "Call it again: the next daemon answers.",
-    "internal": "Call it again; where it fails again, keep the message and the daemon's log and report"
-    " both.",
+    "internal": "Call it again; if it fails again, report the message with the daemon's log.",
     "limit": "Stay below the limit that the message names, or have it raised.",
     "machine": "Give the daemon's machine what the message says that it lacks.",
-    "no_daemon": "See what the message says of the daemon; `phobosctl status` tells whether one"
-    " answers.",
+    "no_daemon": "See what the message says; `phobosctl status` tells whether a daemon answers.",
     "no_device": "See `phobosctl status` for the devices that there are and why others are not.",
-    "no_winner": "See .variants for what became of each one, then correct the kernel, its search space"
-    " or its reference.",
-    "not_found": "Check the name that the message has; what is not in the daemon's cache can be tuned"
-    " again.",
-    "not_in_kernel": "Use it in a function under @ph.kernel or @ph.fn, and NumPy or Python's own"
-    " outside.",
-    "not_permitted": "Have the daemon's owner let this user in, or start a daemon of your own"
-    " (PHOBOS_SOCKET).",
+    "no_winner": "See .variants for why each one failed; correct the kernel or its reference.",
+    "not_found": "Check the name in the message; what the daemon has no more can be tuned again.",
+    "not_in_kernel": "Use it under @ph.kernel or @ph.fn alone; NumPy has its like for the outside.",
+    "not_permitted": "Have the daemon's owner let this user in, or start one of your own.",
     "out_of_memory": "Tune with smaller arguments, or free memory.",
-    "race": "Give each block elements of its own, or update shared ones by ph.atomic_add and the"
-    " like.",
-    "reference_failed": "Correct the reference: it returns a dict from each tensor that the kernel writes to"
-    " its expected array.",
+    "race": "Give each block elements of its own, or update shared ones by ph.atomic_add.",
+    "reference_failed": "Let the reference return a dict from each written tensor to its array.",
     "refused": "Change what the message names, the arguments or the kernel, and launch again.",
     "timeout": "Call it again, with a longer limit or when the device has less to do.",
     "tune_failed": "Correct what the message names, and tune again.",
