@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // phobosd: reads the options and wires the rooms together. No logic lives here.
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -13,12 +14,11 @@
 
 int main(int argc, char** argv) {
   namespace options = phobos::options;
-  options::Surroundings here = options::HereAndNow();
-  // A control group may allow less than the machine has.
-  if (const auto memory = phobos::device::ReadMemory({}); memory.ok()) {
-    here.memory_bytes = memory->total_bytes;
-  }
-  const absl::StatusOr<options::Command> command = options::Parse(argc, argv, here);
+  // A control group may allow less than the machine has. Without /proc the flags must say it.
+  const auto memory = phobos::device::ReadMemory({});
+  const int64_t memory_bytes = memory.ok() ? memory->total_bytes : 0;
+  const absl::StatusOr<options::Command> command =
+      options::Parse(argc, argv, options::HereAndNow(memory_bytes));
   if (!command.ok()) {
     std::fprintf(stderr, "phobosd: %s\n", std::string(command.status().message()).c_str());
     return 2;

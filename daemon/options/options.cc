@@ -289,7 +289,7 @@ void FillDefaults(const Surroundings& here, Options& options) {
 
 }  // namespace
 
-Surroundings HereAndNow() {
+Surroundings HereAndNow(int64_t memory_bytes) {
   Surroundings here;
   here.environment = [](const char* name) {
     const char* value = std::getenv(name);
@@ -302,7 +302,7 @@ Surroundings HereAndNow() {
   if (length > 0) here.program.assign(program, length);
   cpu_set_t cpus;
   if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) here.cpus = std::max(1, CPU_COUNT(&cpus));
-  here.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  here.memory_bytes = memory_bytes;
   std::error_code error;
   here.folder = std::filesystem::current_path(error).string();
   here.is_executable = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };

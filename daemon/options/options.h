@@ -103,8 +103,8 @@ struct Surroundings {
   std::function<bool(const std::string& path)> is_executable;
 };
 
-// Of the process that calls it.
-Surroundings HereAndNow();
+// Of the process that calls it. memory_bytes: that it may have, of which this room knows nothing.
+Surroundings HereAndNow(int64_t memory_bytes);
 
 // Reads the flags, then fills what was left open. InvalidArgument: an unknown flag or a bad value,
 // with the flag's name and what it takes. REQUIRES: argv[0 .. argc).
