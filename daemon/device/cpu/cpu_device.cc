@@ -104,7 +104,8 @@ class CpuDevice : public Device {
 
   absl::StatusOr<int64_t> FreeBytes() override {
     ASSIGN_OR_RETURN(const Memory memory, ReadMemory(MachineRoot()));
-    return memory.available_bytes + arena_.bytes();
+    // Pages of the arena that nobody has touched are available still.
+    return memory.available_bytes + arena_.ResidentBytes();
   }
 
   absl::StatusOr<std::unique_ptr<Kernel>> Load(const KernelFile& file) override {

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -38,6 +41,20 @@ absl::StatusOr<Region> Region::Map(int64_t bytes) {
   }
   madvise(region.data_, static_cast<size_t>(size), MADV_HUGEPAGE);
   return region;
+}
+
+int64_t Region::ResidentBytes() const {
+  constexpr int64_t kStretch = int64_t{1} << 30;
+  const int64_t page = sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> states(static_cast<size_t>(std::min(bytes_, kStretch) / page));
+  int64_t pages = 0;
+  for (int64_t at = 0; at < bytes_; at += kStretch) {
+    const int64_t size = std::min(kStretch, bytes_ - at);
+    if (mincore(data_ + at, static_cast<size_t>(size), states.data()) != 0) continue;
+    pages += std::count_if(states.begin(), states.begin() + size / page,
+                           [](unsigned char state) { return (state & 1) != 0; });
+  }
+  return pages * page;
 }
 
 Region::Region(Region&& other) noexcept

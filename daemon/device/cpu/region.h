@@ -24,6 +24,9 @@ class Region {
   // Aligned to 2 MiB; null for a region of no bytes.
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }  // at least what was asked for
+  // Of these, the bytes of pages that are in memory: that were touched and are not swapped out.
+  // Walks the page tables: not for the fast path.
+  int64_t ResidentBytes() const;
 
  private:
   std::byte* data_ = nullptr;
