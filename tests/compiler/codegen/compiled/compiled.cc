@@ -147,7 +147,7 @@ absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Agains
 
 void Compiled::RunRaw(const uint64_t* slots, int64_t blocks) const {
   const int64_t grid[] = {blocks, 1, 1};
-  GuardedBytes scratch(static_cast<size_t>(artifact_.scratch_bytes), Against::kPageAfter);
+  GuardedBytes scratch(static_cast<size_t>(artifact_.scratch_bytes), 1, Against::kPageAfter);
   entry_(slots, grid, 0, blocks, scratch.data());
 }
 
