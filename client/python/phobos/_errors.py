@@ -29,7 +29,7 @@ _REMEDIES = {
     "timeout": "Call it again, with a longer limit or when the device has less to do.",
     "tune_failed": "Correct what the message names, and tune again.",
     "unknown_kernel": "Name a kernel that stands at the top level of the file.",
-    "unsupported": "Write it in another way: docs/language.md says what each chip takes.",
+    "unsupported": "Take another way: the message names one, or docs/language.md what there is.",
 }
 
 
