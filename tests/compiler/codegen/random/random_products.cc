@@ -34,15 +34,18 @@ int64_t RandomProducts::Side() {
   }
 }
 
+int64_t RandomProducts::WholeSide(int64_t least) { return Below(9) == 0 ? 1 : least << Below(3); }
+
 RandomProducts::Form RandomProducts::NewForm() {
   Form form{.dtype = OneOf(kMultiplied), .leading = {}, .is_transposed = Below(2) == 0};
   if (Below(5) == 0) form.leading.push_back(1 + Below(2));
   form.precision =
       form.dtype == DType::kF32 ? static_cast<ir::Precision>(Below(3)) : ir::Precision::kExact;
+  const bool is_whole = Below(3) != 0;  // as matrix instructions have them
   do {
-    form.m = Side();
-    form.n = Side();
-    form.k = Side();
+    form.m = is_whole ? WholeSide(16) : Side();
+    form.n = is_whole ? WholeSide(16) : Side();
+    form.k = is_whole ? WholeSide(32) : Side();
   } while (form.m * form.n * form.k > kMostProducts);
   return form;
 }

@@ -40,6 +40,7 @@ class RandomProducts : protected RandomValues {
 
   Form NewForm();
   int64_t Side();
+  int64_t WholeSide(int64_t least);
   ir::Type SumType(const Form& form) const;
   // Whether the result depends on who computes it: matrix instructions add floats in an order of
   // their own, which does not show where all sums are exact.
