@@ -34,7 +34,7 @@ int64_t RandomProducts::Side() {
   }
 }
 
-int64_t RandomProducts::WholeSide(int64_t least) { return Below(9) == 0 ? 1 : least << Below(3); }
+int64_t RandomProducts::WholeSide(int64_t least) { return Below(6) == 0 ? 1 : least << Below(3); }
 
 RandomProducts::Form RandomProducts::NewForm() {
   Form form{.dtype = OneOf(kMultiplied), .leading = {}, .is_transposed = Below(2) == 0};
@@ -185,7 +185,14 @@ void RandomProducts::MultiplyTensors() {
     product = b_.Read(sum);
   }
   Keep(product);
-  if (moves_ && Below(2) == 0) Keep(b_.Reshape(product, {TypeOf(product).elements()}));
+  const Shape sides = ir::LongSides(TypeOf(product).shape);
+  if (sides.size() == 1) {
+    // A row or column, which other tiles and tensors have as a vector.
+    shapes_.push_back(sides);
+    if (forms_.arranges && Below(4) != 0) Keep(b_.Reshape(product, sides));
+  } else if (moves_ && Below(2) == 0) {
+    Keep(b_.Reshape(product, {TypeOf(product).elements()}));
+  }
   if (Below(2) == 0) shapes_.push_back(TypeOf(values_.back()).shape);
 }
 

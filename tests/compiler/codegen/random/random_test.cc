@@ -81,7 +81,7 @@ std::string ShortSides(const ir::Type& a, const ir::Type& product) {
 TEST(RandomTest, ProductsOfEveryKindAreTried) {
   for (const Forms& forms : {Forms{}, kWritten}) {
     std::set<std::string> kinds, sides;
-    for (uint64_t seed = 0; seed < 600; ++seed) {
+    for (uint64_t seed = 0; seed < 1200; ++seed) {
       const RandomKernel kernel = MakeRandomKernel(seed, forms);
       const std::vector<const ir::Op*> definitions = ir::DefinitionsOf(kernel.function);
       for (const ir::Op* op : definitions) {
