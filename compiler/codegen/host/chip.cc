@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "compiler/codegen/host/chip.h"
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -7,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "compiler/codegen/host/host.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/X86TargetParser.h"

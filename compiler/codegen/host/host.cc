@@ -33,7 +33,7 @@ absl::StatusOr<Artifact> CompileUnguarded(const ir::Function& function, const Ch
   module.setTargetTriple(machine->getTargetTriple().str());
   Artifact artifact;
   artifact.entry = codegen::EntryName(function);
-  artifact.scratch_bytes = EmitKernel(function, chip.vector_bytes, module);
+  artifact.scratch_bytes = EmitKernel(function, chip, module);
   ASSIGN_OR_RETURN(const std::string object, MakeObject(module, *machine));
   ASSIGN_OR_RETURN(artifact.shared_object, LinkSharedObject(object));
   return artifact;

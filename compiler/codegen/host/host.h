@@ -8,25 +8,12 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "compiler/codegen/host/chip.h"
 #include "compiler/ir/ir.h"
 
 namespace phobos::compiler::host {
-
-// A resolved host chip.
-struct Chip {
-  std::string name;                   // "x86-64-v3", "x86-64-v4", or a CPU name such as "znver5"
-  std::vector<std::string> features;  // LLVM names that the artifact needs, sorted
-  int vector_bytes = 32;              // width of one vector: 32 or 64
-};
-
-// `name` as given to --chip; "native" is this machine's x86-64 level ("x86-64-v4" where it has
-// AVX-512 F, BW, CD, DQ, VL). InvalidArgument lists the names there are, and says when the machine
-// is below x86-64-v3.
-absl::StatusOr<Chip> ResolveChip(std::string_view name);
 
 struct Artifact {
   std::string shared_object;  // the file's bytes

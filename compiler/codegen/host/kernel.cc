@@ -27,11 +27,6 @@
 namespace phobos::compiler::host {
 namespace {
 
-// Tensors that are only written, of at least so many bytes, are stored past the caches: the caches
-// would not keep them beside what is read, and a plain store reads each line before it is
-// overwritten. A smaller one stays in the caches for whoever reads it next.
-constexpr int64_t kStreamBytes = int64_t{8} << 20;
-
 // One more than the greatest axis whose block id is read; 0 where none is.
 int AxesRead(const ir::Function& function, const ir::Block& block) {
   int axes = 0;
@@ -152,10 +147,10 @@ class HostMemory : public codegen::MemoryEmitter {
 
 class KernelEmitter {
  public:
-  KernelEmitter(const ir::Function& function, int64_t vector_bytes, llvm::Module& module)
+  KernelEmitter(const ir::Function& function, const Chip& chip, llvm::Module& module)
       : function_(function),
         builder_(module.getContext()),
-        env_(function, builder_, vector_bytes),
+        env_(function, builder_, chip),
         module_(module) {}
 
   int64_t Emit();
@@ -190,7 +185,7 @@ int64_t KernelEmitter::Emit() {
     if (op.opcode != ir::Opcode::kDot) return HeldBytes(codegen::StoredType(function_, op));
     const ContractionOperands operands{env_.definitions[op.operands[0]]->type,
                                        is_fused[op.operands[0]], is_fused[op.operands[1]]};
-    return ContractionBytes(op, operands, env_.vector_bytes);
+    return ContractionBytes(op, operands, env_.chip.vector_bytes);
   });
   llvm::Value* tiles =
       builder_.CreateConstGEP1_64(builder_.getInt8Ty(), entry->getArg(4), kRoomBefore);
@@ -215,7 +210,7 @@ void KernelEmitter::ReadArguments(llvm::Value* slots, llvm::Value* grid) {
   for (size_t i = 0; i < function_.params.size(); ++i) {
     const ir::Param& param = function_.params[i];
     if (!param.is_tensor || !param.is_written || param.is_read) continue;
-    const int64_t elements = kStreamBytes / ir::ByteSize(param.dtype);
+    const int64_t elements = env_.chip.streamed_bytes / ir::ByteSize(param.dtype);
     env_.is_streamed[i] = builder_.CreateICmpSGE(env_.tensors[i].elements, env_.Int(elements));
   }
 }
@@ -283,8 +278,8 @@ void KernelEmitter::EmitBlockLoop(llvm::Value* first, llvm::Value* end,
 
 }  // namespace
 
-int64_t EmitKernel(const ir::Function& function, int64_t vector_bytes, llvm::Module& module) {
-  return KernelEmitter(function, vector_bytes, module).Emit();
+int64_t EmitKernel(const ir::Function& function, const Chip& chip, llvm::Module& module) {
+  return KernelEmitter(function, chip, module).Emit();
 }
 
 }  // namespace phobos::compiler::host

@@ -7,15 +7,15 @@
 
 #include <cstdint>
 
+#include "compiler/codegen/host/chip.h"
 #include "compiler/ir/ir.h"
 #include "llvm/IR/Module.h"
 
 namespace phobos::compiler::host {
 
-// Emits the entry function into `module`, for a chip with vectors of `vector_bytes`; returns the
-// bytes of scratch memory a thread needs. REQUIRES: the function passes ir::Verify and went through
-// passes::Stage.
-int64_t EmitKernel(const ir::Function& function, int64_t vector_bytes, llvm::Module& module);
+// Emits the entry function into `module`; returns the bytes of scratch memory a thread needs.
+// REQUIRES: the function passes ir::Verify and went through passes::Stage.
+int64_t EmitKernel(const ir::Function& function, const Chip& chip, llvm::Module& module);
 
 }  // namespace phobos::compiler::host
 

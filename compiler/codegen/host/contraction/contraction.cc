@@ -86,7 +86,7 @@ Contraction::Contraction(const Environment& environment, const ir::Op& dot, llvm
                          bool has_start, llvm::Value* workspace)
     : env_(environment),
       b_(environment.builder),
-      plan_(PlanContraction(dot, OperandsOf(environment, dot), environment.vector_bytes)),
+      plan_(PlanContraction(dot, OperandsOf(environment, dot), environment.chip.vector_bytes)),
       a_(environment, plan_, dot.operands[0]),
       b_tile_(environment, plan_, dot.operands[1]),
       align_(ir::ByteSize(plan_.sum_type)),

@@ -9,10 +9,6 @@
 namespace phobos::compiler::host {
 namespace {
 
-// A row of at least so many bytes is stored past the caches wherever it begins; a shorter one has
-// too few whole lines, unless it begins with one.
-constexpr int64_t kLongBytes = 1024;
-
 const ir::Op* FindStoreBeside(const ir::Block& block, const ir::Op& load) {
   for (const ir::Op& op : block) {
     if (op.opcode == ir::Opcode::kStore && op.index != load.index &&
@@ -30,9 +26,9 @@ const ir::Op* FindStoreBeside(const ir::Block& block, const ir::Op& load) {
 }  // namespace
 
 Environment::Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_builder,
-                         int64_t bytes)
+                         const Chip& host_chip)
     : codegen::Environment(ir_function, ir_builder),
-      vector_bytes(bytes),
+      chip(host_chip),
       is_streamed(ir_function.params.size()),
       held_tiles(ir_function.value_count),
       was_read(ir_function.value_count) {}
@@ -47,7 +43,7 @@ llvm::Value* Environment::IsRowStreamed(const ir::Op& store, llvm::Value* addres
   llvm::Value* bits = builder.CreatePtrToInt(address, builder.getInt64Ty());
   llvm::Value* has_line = builder.CreateIsNull(builder.CreateAnd(bits, kLineBytes - 1));
   llvm::Value* has_lines = builder.CreateAnd(
-      builder.CreateICmpSGE(elements, Int(kLongBytes / bytes)),
+      builder.CreateICmpSGE(elements, Int(chip.streamed_row_bytes / bytes)),
       builder.CreateIsNull(builder.CreateAnd(bits, static_cast<uint64_t>(bytes) - 1)));
   return builder.CreateAnd(is_streamed[store.index], builder.CreateOr(has_line, has_lines));
 }

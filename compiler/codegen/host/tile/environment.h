@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/codegen/host/chip.h"
 #include "compiler/codegen/kernel/environment.h"
 #include "compiler/ir/ir.h"
 #include "llvm/IR/IRBuilder.h"
@@ -21,12 +22,13 @@ inline constexpr int64_t kLineBytes = 64;  // of a cache
 inline constexpr int kDear = 16;
 
 struct Environment : codegen::Environment {
-  // `bytes` is the width of the chip's vectors.
-  Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_builder, int64_t bytes);
+  // All three must outlive this.
+  Environment(const ir::Function& ir_function, llvm::IRBuilder<>& ir_builder,
+              const Chip& host_chip);
 
-  const int64_t vector_bytes;
-  // The level of x86 whose vectors are that wide has all of AVX-512 that x86-64-v4 asks for.
-  bool has_avx512() const { return vector_bytes == 64; }
+  const Chip& chip;
+  // All of it that x86-64-v4 asks for: ResolveChip gives vectors of 64 bytes to nothing less.
+  bool has_avx512() const { return chip.vector_bytes == 64; }
   // By parameter, i1: stores to it should go past the caches. Null: they never should.
   std::vector<llvm::Value*> is_streamed;
   // By ValueId: the address in scratch memory of a tile that a kStage holds.

@@ -41,7 +41,7 @@ void Evaluator::Collect(ir::ValueId value) {
 
 unsigned Evaluator::LanesFor(int64_t length) const {
   const int bytes = float_bytes_ > 0 ? float_bytes_ : integer_bytes_;
-  const uint64_t whole = static_cast<uint64_t>(env_.vector_bytes / bytes);
+  const uint64_t whole = static_cast<uint64_t>(env_.chip.vector_bytes / bytes);
   const uint64_t wanted = llvm::bit_ceil(static_cast<uint64_t>(length));
   return static_cast<unsigned>(std::clamp<uint64_t>(std::min(whole, wanted), 2, kMaxLanes));
 }

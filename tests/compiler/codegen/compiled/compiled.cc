@@ -185,19 +185,20 @@ std::string Compare(const ir::Function& function, const std::string& name,
 }  // namespace
 
 std::string Differences(const ir::Function& function, const Launch& launch,
-                        const std::vector<double>& ulps) {
+                        const std::vector<double>& ulps, const std::vector<host::Chip>& chips) {
   const absl::StatusOr<std::vector<Argument>> want = Interpret(function, launch);
   if (!want.ok()) return absl::StrCat("interpreter: ", want.status().ToString());
-  return DifferencesFrom(*want, function, launch, ulps);
+  return DifferencesFrom(*want, function, launch, ulps, chips);
 }
 
 std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Function& function,
-                            const Launch& launch, const std::vector<double>& ulps) {
+                            const Launch& launch, const std::vector<double>& ulps,
+                            const std::vector<host::Chip>& chips) {
   if (const absl::Status status = ir::CheckRoundTrip(function); !status.ok()) {
     return std::string(status.message());
   }
   std::string text = Compare(function, "interpreter", Interpret(function, launch), want, ulps);
-  for (const host::Chip& chip : ChipsUnderTest()) {
+  for (const host::Chip& chip : chips) {
     const auto compiled = Compiled::Make(function, chip);
     if (!compiled.ok()) return absl::StrCat(chip.name, ": ", compiled.status().ToString());
     for (Against against : {Against::kPageAfter, Against::kPageBefore}) {

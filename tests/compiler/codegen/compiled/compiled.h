@@ -58,7 +58,8 @@ class Compiled {
   // beside a tensor or behind the scratch memory have changed.
   absl::StatusOr<std::vector<Argument>> Run(const Launch& launch, Against against) const;
 
-  // Blocks 0..blocks-1 of a one-dimensional grid on the calling thread, nothing guarded. Any thread.
+  // Blocks 0..blocks-1 of a one-dimensional grid on the calling thread, nothing guarded. Any
+  // thread.
   void RunRaw(const uint64_t* slots, int64_t blocks) const;
 
  private:
@@ -72,17 +73,19 @@ class Compiled {
   const Entry entry_;
 };
 
-// Runs `function` compiled for each chip under test, both placements, as a GPU's threads would run
-// it (emulated.h) if that back end can do all of it, and interpreted, and checks that it comes back
-// from its text; an empty text where all agree (a NaN agrees with any NaN), else where they do not.
-// `ulps`, by parameter: how far from the exact result floats of it may be, in units in the last
-// place; none are 0.
+// Runs `function` compiled for each of the host's chips, both placements, as a GPU's threads would
+// run it (emulated.h) if that back end can do all of it, and interpreted, and checks that it comes
+// back from its text; an empty text where all agree (a NaN agrees with any NaN), else where they do
+// not. `ulps`, by parameter: how far from the exact result floats of it may be, in units in the
+// last place; none are 0.
 std::string Differences(const ir::Function& function, const Launch& launch,
-                        const std::vector<double>& ulps = {});
+                        const std::vector<double>& ulps = {},
+                        const std::vector<host::Chip>& chips = ChipsUnderTest());
 
 // The same against `want`, with what is interpreted.
 std::string DifferencesFrom(const std::vector<Argument>& want, const ir::Function& function,
-                            const Launch& launch, const std::vector<double>& ulps = {});
+                            const Launch& launch, const std::vector<double>& ulps = {},
+                            const std::vector<host::Chip>& chips = ChipsUnderTest());
 
 }  // namespace phobos::compiler::testing
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/host/chip.h"
 #include "compiler/codegen/host/kernel.h"
 #include "compiler/ir/ir.h"
 #include "compiler/passes/pipeline.h"
@@ -41,12 +42,12 @@ struct Traffic {
   int fences = 0;
 };
 
-Traffic TrafficOf(const sema::KernelText& text, int64_t vector_bytes = 64) {
+Traffic TrafficOf(const sema::KernelText& text, const char* chip = "x86-64-v4") {
   absl::StatusOr<ir::Function> staged = passes::Run(LowerOrDie(text));
   EXPECT_TRUE(staged.ok()) << staged.status();
   llvm::LLVMContext context;
   llvm::Module module("kernel", context);
-  host::EmitKernel(*staged, vector_bytes, module);
+  host::EmitKernel(*staged, *host::ResolveChip(chip), module);
   Traffic traffic;
   for (const llvm::Function& function : module) {
     for (const llvm::Instruction& instruction : llvm::instructions(function)) {
@@ -82,8 +83,8 @@ TEST(StreamingStoreTest, WhatIsWrittenWholeHasThem) {
       "out[at:+32] = x[at:+32]\n",
   };
   for (const std::string& statement : kStatements) {
-    for (int64_t vector_bytes : {32, 64}) {
-      const Traffic traffic = TrafficOf(Elementwise(statement), vector_bytes);
+    for (const char* chip : {"x86-64-v3", "x86-64-v4"}) {
+      const Traffic traffic = TrafficOf(Elementwise(statement), chip);
       EXPECT_GT(traffic.streaming_stores, 0) << statement;
       EXPECT_EQ(traffic.fences, 1) << statement;
     }
@@ -139,7 +140,7 @@ Argument Tensor(std::vector<int64_t> sides, DType dtype, uint64_t seed) {
 }
 
 constexpr int64_t kBlocks = 3;
-constexpr int64_t kStreamedBytes = int64_t{8} << 20;
+const int64_t kStreamedBytes = host::Chip().streamed_bytes;
 
 // Memory that begins so many elements behind a line, with bytes beside it that nobody may write.
 class Placed {
