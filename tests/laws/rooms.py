@@ -54,13 +54,16 @@ ROOMS = {
 
     "daemon/error": (["base", "proto"], ["absl", "protobuf"]),
     "daemon/options": (["base", "proto"], ["absl", "protobuf"]),
-    "daemon/process": (["base"], ["absl"]),
+    # What the machine lacks is told with its remedy where the system says so.
+    "daemon/process": (["base", "daemon/error"], ["absl"]),
     "daemon/device": (["base", "proto", "client/launch", "daemon/process"], ["absl", "protobuf"]),
-    "daemon/worker": (["base", "proto", "client/launch", "daemon/device", "daemon/process"], ["absl", "protobuf"]),
-    "daemon/compile": (["base", "proto", "cache", "daemon/process"], ["absl", "protobuf"]),
-    "daemon/tuner":
-        (["base", "proto", "client/launch", "daemon/compile", "daemon/device", "daemon/process", "daemon/worker"],
-         ["absl", "protobuf"]),
+    "daemon/worker": (["base", "proto", "client/launch", "daemon/device", "daemon/error", "daemon/process"],
+                      ["absl", "protobuf"]),
+    "daemon/compile": (["base", "proto", "cache", "daemon/error", "daemon/process"], ["absl", "protobuf"]),
+    "daemon/tuner": ([
+        "base", "proto", "client/launch", "daemon/compile", "daemon/device", "daemon/error", "daemon/process",
+        "daemon/worker"
+    ], ["absl", "protobuf"]),
     "daemon/engine": ([
         "base", "proto", "cache", "client/launch", "daemon/compile", "daemon/device", "daemon/error", "daemon/options",
         "daemon/process", "daemon/tuner", "daemon/worker"
