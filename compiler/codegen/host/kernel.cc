@@ -175,6 +175,7 @@ int64_t KernelEmitter::Emit() {
   llvm::Function* entry = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
                                                  codegen::EntryName(function_), module_);
   entry->addFnAttr(llvm::Attribute::NoUnwind);
+  // codegen/math.cc looks there for what the chip has.
   if (env_.has_avx512()) entry->addFnAttr("target-features", "+avx512f,+avx512vl");
   builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
   ReadArguments(entry->getArg(0), entry->getArg(1));

@@ -57,6 +57,7 @@ class Combination {
   // Both ways between floats and the integers that are in their order.
   llvm::Value* Ranked(llvm::Value* floats) const;
   llvm::Value* Unranked(llvm::Value* ranks) const;
+  llvm::Value* Turned(llvm::Value* bits) const;
   llvm::Constant* LowestRank(llvm::Type* type) const;
 
   llvm::IRBuilder<>& b_;

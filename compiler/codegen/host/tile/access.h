@@ -24,8 +24,8 @@ struct Chunk : codegen::TilePlace {
   unsigned lanes = 1;
   unsigned valid_lanes = 1;  // the first so many are elements of the tile
   bool is_inside = false;    // every access of the statement lies inside its tensor
-  // Vector of i1: the lanes that anybody wants; the others may lie outside of the tile, are never
-  // stored, and of tensors not loaded. Null: all.
+  // Vector of i1: the lanes that anybody wants. An Access neither loads nor stores the others,
+  // which may lie outside of the tile; of a held tile they are read all the same. Null: all.
   llvm::Value* wanted = nullptr;
 
   // The same chunk where its elements are in another tile.
@@ -93,7 +93,7 @@ class Access {
   void Store(const Chunk& chunk, const Positions& gathered, llvm::Value* mask,
              llvm::Value* value) const;
   // The same past the caches. REQUIRES: the chunk is inside, contiguous along its lanes and aligned
-  // to its own size; no gather.
+  // to its own size, or to a line where that is less; no gather.
   void Stream(const Chunk& chunk, llvm::Value* value) const;
   // Does the atomic on each element of a chunk, in order, and gives the elements as they were, 0
   // outside; null where the op has no result. `operands` have the chunk's lanes.

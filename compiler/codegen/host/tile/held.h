@@ -17,8 +17,10 @@ namespace phobos::compiler::host {
 // The most lanes of a chunk.
 inline constexpr unsigned kMaxLanes = 64;
 
-// Bytes that belong to nobody before the first tile, as others are behind each one.
-inline constexpr int64_t kRoomBefore = int64_t{kMaxLanes} * 8;
+// Bytes that belong to nobody before the first tile, as others are behind each one: where a row is
+// streamed, its first vector begins up to a line of the tensor's elements before it, and elements
+// of the tile have 8 bytes at most.
+inline constexpr int64_t kRoomBefore = kLineBytes * 8;
 
 // Bytes that a tile occupies.
 int64_t HeldBytes(const ir::Type& type);

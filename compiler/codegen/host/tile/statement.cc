@@ -24,12 +24,12 @@ class Statement {
   void Emit();
 
  private:
-  // A row's lines, where it is stored past the caches: the first one begins `past` elements before
-  // the row, at `first` the first whole one; from there on `whole` elements fill lines, and
-  // vectors. Where it is not, all of the row does, from 0 on.
+  // Where a row is streamed, the first `past` elements of the line that it begins in lie before it,
+  // and [first, first + whole) are whole lines and whole vectors. Where it is not: past and first
+  // are 0, and `whole` is all of it.
   struct Lines {
     llvm::Value* is_streamed = nullptr;  // i1
-    llvm::Value* past = nullptr;         // this and the rest i64
+    llvm::Value* past = nullptr;         // elements, as the other two; i64
     llvm::Value* first = nullptr;
     llvm::Value* whole = nullptr;
   };

@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Agains
   const size_t scratch_bytes = static_cast<size_t>(artifact_.scratch_bytes);
   if (scratch_bytes % 64 != 0) return absl::InternalError("scratch_bytes is no multiple of 64");
   return RunGuarded(function_, launch, against, [&](const uint64_t* slots) {
-    GuardedBytes scratch(scratch_bytes, 1, Against::kPageAfter);
+    GuardedBytes scratch(scratch_bytes, 1, against);
     const int64_t blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
     for (int64_t first = 0; first < blocks; first += 3) {
       entry_(slots, launch.grid.data(), first, std::min(first + 3, blocks), scratch.data());
@@ -147,7 +147,7 @@ absl::StatusOr<std::vector<Argument>> Compiled::Run(const Launch& launch, Agains
 
 void Compiled::RunRaw(const uint64_t* slots, int64_t blocks) const {
   const int64_t grid[] = {blocks, 1, 1};
-  GuardedBytes scratch(static_cast<size_t>(artifact_.scratch_bytes), 1, Against::kPageAfter);
+  GuardedBytes scratch(static_cast<size_t>(artifact_.scratch_bytes), 1, Against::kPageBefore);
   entry_(slots, grid, 0, blocks, scratch.data());
 }
 

@@ -132,9 +132,11 @@ RandomProducts::Operand RandomProducts::NewOperand(const Form& form, int64_t row
         {.extent = Below(3) == 0 ? static_cast<int32_t>(Below(2)) : -1, .literal = literal});
     if (dims.back().extent >= 0) dims.back().literal = 0;
   }
-  while (ElementsOf(dims) > kMostOfOperand) {
-    ir::Dim& longer = dims[dims.size() - 1 - static_cast<size_t>(Below(2))];
-    longer = {.extent = -1, .literal = 1 + SideOf(longer) / 2};
+  const size_t inner = dims.size() - 2;
+  while (ElementsOf(dims) > kMostOfOperand && SideOf(dims[inner]) * SideOf(dims[inner + 1]) > 1) {
+    ir::Dim& longer = dims[inner + 1 - static_cast<size_t>(Below(2))];
+    const int64_t side = SideOf(longer);
+    longer = {.extent = -1, .literal = side > 2 ? 1 + side / 2 : 1};
   }
   operand.tensor =
       b_.AddTensor("b" + std::to_string(b_.function().params.size()), form.dtype, dims);
