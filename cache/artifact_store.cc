@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -18,6 +16,8 @@
 #include "absl/strings/ascii.h"
 #include "base/concat.h"
 #include "base/digest.h"
+#include "base/fd.h"
+#include "base/read_to_end.h"
 #include "base/status_macros.h"
 
 namespace phobos::cache {
@@ -47,15 +47,18 @@ absl::Status FromErrno(std::string_view call, const std::string& path) {
 
 // The store's own disk refuses: no fault of the artifact's, so never NotFound or DataLoss.
 absl::Status Refused(std::string_view call, const std::string& path) {
-  return absl::UnavailableError(Concat("the kernel cache cannot take an artifact (",
-                                       FromErrno(call, path).message(), "); ", kDiskRemedy));
+  return absl::UnavailableError(
+      Concat("the kernel cache cannot take an artifact (", FromErrno(call, path).message(), ")"));
 }
 
+// NotFound: no file is there, a folder perhaps.
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return FromErrno("open", path);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return FromErrno("read", path);
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) return FromErrno("open", path);
+  std::string bytes;
+  const int code = ReadToEnd(file.get(), bytes);
+  if (code == EISDIR) return absl::NotFoundError(Concat(path, " is a folder"));
+  if (code != 0) return absl::ErrnoToStatus(code, Concat("read ", path));
   return bytes;
 }
 

@@ -16,11 +16,6 @@
 
 namespace phobos::cache {
 
-// What to do about a disk that refuses.
-inline constexpr char kDiskRemedy[] =
-    "make room or access there, or start the daemon with PHOBOS_KERNEL_CACHE_DIR set to another "
-    "folder";
-
 struct ArtifactStats {
   int64_t files = 0;
   int64_t bytes = 0;
@@ -34,7 +29,7 @@ class ArtifactStore {
   // Takes the file at `path` (same file system or not) into the store and returns its final path.
   // `digest` is checked against the bytes: DataLoss when they differ. An artifact that is here
   // already is left as it is; a folder that somebody removed is made again. NotFound: no file at
-  // `path`. Unavailable: the store's disk refuses, with the remedy.
+  // `path`. Unavailable: the store's disk refuses, and how; the remedy is the caller's to know.
   absl::StatusOr<std::string> Adopt(const std::string& path, std::string_view digest,
                                     std::string_view extension);
 

@@ -2,13 +2,12 @@
 #include "daemon/compile/runner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -18,6 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/fd.h"
+#include "base/read_to_end.h"
 #include "base/status_macros.h"
 #include "daemon/compile/command.h"
 #include "daemon/compile/manifest.h"
@@ -62,7 +63,7 @@ absl::Status NotWritten(const std::string& folder, absl::string_view why) {
   return error::Make(absl::StatusCode::kUnavailable, tuner::v1::ERROR_REASON_MACHINE,
                      absl::StrCat("what the compiler makes cannot be written into ", folder, " (",
                                   absl::StripAsciiWhitespace(why).substr(0, kMostLastWords), ")"),
-                     cache::kDiskRemedy);
+                     error::kDiskRemedy);
 }
 
 // A new folder that is removed with all that is in it.
@@ -91,13 +92,17 @@ class WorkFolder {
   std::string path_;
 };
 
-// NotFound: there is no such file.
+// NotFound: there is no such file. Internal: a folder is there, or something else that the compiler
+// was not to make.
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return error::FromErrno(errno, absl::StrCat("open ", path));
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return error::FromErrno(errno, absl::StrCat("read ", path));
-  return text;
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  const int code = file.ok() ? ReadToEnd(file.get(), text) : errno;
+  if (code == 0) return text;
+  const absl::Status status = error::FromErrno(code, file.ok() ? "read" : "open", path);
+  const bool is_ours =
+      !absl::IsNotFound(status) && error::DetailOf(status).reason() == tuner::v1::ErrorReason();
+  return is_ours ? absl::InternalError(status.message()) : status;
 }
 
 absl::Status SourceIsWrong(const std::string& errors) {
@@ -132,8 +137,7 @@ absl::Status WithRemedy(const absl::Status& status) {
     return status;
   }
   return error::Make(status.code(), tuner::v1::ERROR_REASON_MACHINE, std::string(status.message()),
-                     "end other programs, or raise the limits of memory, processes and open files "
-                     "that the daemon runs under");
+                     error::kLimitsRemedy);
 }
 
 // A run's error, where a program that is not there, or may not be run, is not taken for a kernel
@@ -343,10 +347,8 @@ class Compilation {
         artifacts_.Adopt(absl::StrCat(folder.path(), "/", artifact.file()), artifact.digest(),
                          ArtifactExtension(artifact.file()));
     if (absl::IsUnavailable(place.status())) {
-      tuner::v1::ErrorDetail detail;
-      detail.set_reason(tuner::v1::ERROR_REASON_MACHINE);
-      detail.set_remedy(cache::kDiskRemedy);
-      return error::Attach(place.status(), detail);
+      return error::Make(absl::StatusCode::kUnavailable, tuner::v1::ERROR_REASON_MACHINE,
+                         std::string(place.status().message()), error::kDiskRemedy);
     }
     if (!place.ok()) return WithRemedy(place.status());
     path = *std::move(place);

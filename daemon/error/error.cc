@@ -18,19 +18,15 @@ struct Lack {
   const char* remedy = "";
 };
 
-Lack LackOf(int error) {
+Lack LackOf(int error, bool is_on_disk) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return {absl::StatusCode::kUnavailable,
-              "make room there, or start the daemon with PHOBOS_KERNEL_CACHE_DIR set to a folder "
-              "on another disk"};
     case EROFS:
     case EACCES:
     case EPERM:
-      return {absl::StatusCode::kUnavailable,
-              "let the daemon's user read and write there, or start the daemon with "
-              "PHOBOS_KERNEL_CACHE_DIR set to another folder"};
+      if (!is_on_disk) return {};
+      return {absl::StatusCode::kUnavailable, kDiskRemedy};
     case EMFILE:
       return {absl::StatusCode::kResourceExhausted,
               "close other clients, or start the daemon with a higher limit of open files "
@@ -40,9 +36,7 @@ Lack LackOf(int error) {
               "end programs that hold many files, or raise the system's limit (fs.file-max)"};
     case ENOMEM:
     case EAGAIN:
-      return {absl::StatusCode::kResourceExhausted,
-              "end other programs, or raise the limits of memory and of processes that the daemon "
-              "runs under"};
+      return {absl::StatusCode::kResourceExhausted, kLimitsRemedy};
     default:
       return {};
   }
@@ -59,9 +53,11 @@ absl::Status Make(absl::StatusCode code, tuner::v1::ErrorReason reason, const st
   return Attach(absl::Status(code, text), detail);
 }
 
-absl::Status FromErrno(int error, const std::string& call) {
-  const Lack lack = LackOf(error);
-  const absl::Status status = absl::ErrnoToStatus(error, call);
+absl::Status FromErrno(int error, const std::string& call, const std::string& path) {
+  const std::string what = path.empty() ? call : absl::StrCat(call, " ", path);
+  if (error == 0) return absl::InternalError(absl::StrCat(what, " failed, and gave no cause"));
+  const Lack lack = LackOf(error, !path.empty());
+  const absl::Status status = absl::ErrnoToStatus(error, what);
   if (lack.code == absl::StatusCode::kOk) return status;
   return Make(lack.code, tuner::v1::ERROR_REASON_MACHINE, std::string(status.message()),
               lack.remedy);

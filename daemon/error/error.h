@@ -18,11 +18,22 @@ namespace phobos::error {
 absl::Status Make(absl::StatusCode code, tuner::v1::ErrorReason reason, const std::string& message,
                   const std::string& remedy = "");
 
-// What a call of the system answered with this errno, as the caller's error. Where the machine
-// lacks something that somebody can give it (room on a disk, rights, descriptors, memory) it is
-// Unavailable or ResourceExhausted, never an error of the caller's own, and has MACHINE and the
-// remedy; others are as Abseil has them. `call` names the call, with the path where there is one.
-absl::Status FromErrno(int error, const std::string& call);
+// What to do about a disk that refuses, in the message's folder.
+inline constexpr char kDiskRemedy[] =
+    "make room there, or give the daemon's user access, or start the daemon with another "
+    "--cache-dir (or PHOBOS_KERNEL_CACHE_DIR)";
+
+// What to do when the system gives no more memory, processes or open files.
+inline constexpr char kLimitsRemedy[] =
+    "end other programs, or raise the limits of memory, processes and open files that the daemon "
+    "runs under";
+
+// What a call of the system answered with this errno, as the caller's error; never OK. Where the
+// machine lacks something that somebody can give it, it has MACHINE and the remedy: of descriptors,
+// memory and processes (EMFILE, ENFILE, ENOMEM, EAGAIN) it is ResourceExhausted, and of a disk's
+// room and rights (ENOSPC, EDQUOT, EROFS, EACCES, EPERM) it is Unavailable where there is a `path`.
+// Others, and those of the disk for a call without a path, are as Abseil has them. 0: Internal.
+absl::Status FromErrno(int error, const std::string& call, const std::string& path = "");
 
 // To those who wait when the daemon ends.
 absl::Status Stopping();

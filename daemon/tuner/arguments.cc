@@ -48,11 +48,11 @@ absl::StatusOr<Block> MakeBlock(int64_t bytes, uid_t uid) {
         mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, block.fd, 0);
   }
   if (address == MAP_FAILED) {
-    const int error = errno;
+    const int code = errno;
     close(block.fd);
     return error::Make(
         absl::StatusCode::kResourceExhausted, tuner::v1::ERROR_REASON_OUT_OF_MEMORY,
-        absl::StrCat("no shared memory of ", bytes, " bytes for the arguments: ", strerror(error)),
+        absl::StrCat("no shared memory of ", bytes, " bytes for the arguments: ", strerror(code)),
         "tune with smaller arguments, or raise the limit of memory that the daemon runs under");
   }
   block.data = static_cast<std::byte*>(address);

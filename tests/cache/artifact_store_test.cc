@@ -109,7 +109,18 @@ TEST_F(ArtifactStoreTest, SaysThatItsDiskRefuses) {
   std::ofstream(kernels_) << "not a folder";
   const absl::Status status = store.Adopt(file, Sha256Hex("machine code"), "so").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("PHOBOS_KERNEL_CACHE_DIR"));
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("(mkostemp " + kernels_));
+}
+
+// A folder can be opened, and not read.
+TEST_F(ArtifactStoreTest, AFolderIsNoArtifact) {
+  ArtifactStore store = MustOpen();
+  const std::string digest = Sha256Hex("machine code");
+  fs::create_directories(folder_ + "/folder");
+  EXPECT_THAT(store.Adopt(folder_ + "/folder", digest, "so"),
+              testing::StatusIs(absl::StatusCode::kNotFound, ::testing::HasSubstr("is a folder")));
+  fs::create_directories(kernels_ + "/" + digest + ".so");
+  EXPECT_THAT(store.Find(digest, "so"), testing::StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(ArtifactStoreTest, RefusesNamesThatAreNone) {

@@ -46,7 +46,7 @@ class Sending : public grpc::ServerWriteReactor<tuner::v1::ArtifactChunk> {
     RETURN_IF_ERROR(Check(request));
     ASSIGN_OR_RETURN(const std::string path, door.engine().FindArtifact(request));
     file_ = Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file_.ok()) return error::FromErrno(errno, absl::StrCat("open ", path));
+    if (!file_.ok()) return error::FromErrno(errno, "open", path);
     return absl::OkStatus();
   }
 

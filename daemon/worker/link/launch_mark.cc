@@ -23,9 +23,9 @@ absl::StatusOr<LaunchMark> LaunchMark::Create() {
   const int fd = memfd_create("phobos-launch-mark", MFD_CLOEXEC);
   if (fd < 0) return error::FromErrno(errno, "memfd_create");
   if (ftruncate(fd, sizeof(LaunchMarkPage)) != 0) {
-    const int error = errno;
+    const int code = errno;
     close(fd);
-    return error::FromErrno(error, "ftruncate");
+    return error::FromErrno(code, "ftruncate");
   }
   auto mark = Attach(fd);
   if (mark.ok()) mark->Clear();
@@ -35,9 +35,9 @@ absl::StatusOr<LaunchMark> LaunchMark::Create() {
 absl::StatusOr<LaunchMark> LaunchMark::Attach(int fd) {
   void* page = mmap(nullptr, sizeof(LaunchMarkPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (page == MAP_FAILED) {
-    const int error = errno;
+    const int code = errno;
     close(fd);
-    return error::FromErrno(error, "mmap");
+    return error::FromErrno(code, "mmap");
   }
   return LaunchMark(fd, static_cast<LaunchMarkPage*>(page));
 }

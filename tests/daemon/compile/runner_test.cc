@@ -295,6 +295,14 @@ TEST_F(RunnerTest, LiesAboutTheRunFailIt) {
   EXPECT_THAT(Compile("# description {}"), StatusIs(absl::StatusCode::kInternal));
 }
 
+// It can be opened, and not read.
+TEST_F(RunnerTest, AFolderInTheManifestsOrAnArtifactsPlaceIsTheCompilersError) {
+  EXPECT_THAT(Compile("# manifest-is-folder"),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("manifest.json")));
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2\n# lie 1 folder"));
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILE_ERROR");
+}
+
 TEST_F(RunnerTest, AWrongSourceIsTheCallersError) {
   EXPECT_THAT(Compile("# refuse unknown name"),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add.py:1:1: unknown name")));
@@ -314,7 +322,7 @@ TEST_F(RunnerTest, ADiskThatRefusesIsToldWithItsFolderAndARemedy) {
     EXPECT_THAT(status,
                 StatusIs(absl::StatusCode::kUnavailable, AllOf(HasSubstr(folder), HasSubstr(why))));
     EXPECT_EQ(error::DetailOf(status).reason(), tuner::v1::ERROR_REASON_MACHINE);
-    EXPECT_THAT(error::DetailOf(status).remedy(), HasSubstr("PHOBOS_KERNEL_CACHE_DIR"));
+    EXPECT_THAT(error::DetailOf(status).remedy(), HasSubstr("another --cache-dir"));
   };
   is_told(Compile("# space 2\n# full write a.so: No space left on device").status(),
           folder_ + "/work", "write a.so: No space left");

@@ -10,7 +10,8 @@
     # shadow 3 NAME      an unproven variant 3 has a race-recording form, with one shadow, of this parameter
     # crash 3            SIGSEGV when variant 3 is compiled; `# hang 3`: never ends; `# memory 3`: takes 8 GiB
     # kill 3             SIGKILL; `# kill 3 PATH`: unless PATH exists, which it makes; `# kill describe` alike
-    # lie 2 missing      the artifact is not there; `digest`: another digest; `settings`; `path`; `silent`: no word of it
+    # lie 2 missing      the artifact is not there; `digest`: another digest; `settings`; `path`; `folder`: one is there; `silent`: no word of it
+    # manifest-is-folder manifest.json is a folder
     # manifest TEXT      manifest.json is TEXT; `# format 99`; `# chip other`; `# unchecked`; `# fingerprint other`
     # slots x y out      the manifest's slots (default: x y out extent:N)
     # refuse TEXT        the source is wrong: TEXT on standard error
@@ -86,7 +87,9 @@ def artifact(found, index, out):
     bytes_ = open(value(found, "artifact", "/dev/null"), "rb").read() + b"#%d" % index
     name = "variant-%d.so" % index
     lie = of_variant(found, "lie", index)
-    if lie != "missing":
+    if lie == "folder":
+        os.mkdir(os.path.join(out, name))
+    elif lie != "missing":
         with open(os.path.join(out, name), "wb") as file:
             file.write(bytes_)
     digest = hashlib.sha256(b"other" if lie == "digest" else bytes_).hexdigest()
@@ -166,6 +169,9 @@ def compile_all(found, options):
             "a": 1
         },
     }
+    if value(found, "manifest-is-folder") is not None:
+        os.mkdir(os.path.join(options.out, "manifest.json"))
+        return 0
     text = value(found, "manifest") or json.dumps(manifest)
     with open(os.path.join(options.out, "manifest.json"), "w") as file:
         file.write(text)
