@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -32,7 +33,7 @@ std::string Environment(const char* name) {
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
+  return slash == std::string::npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
 }
 
 // The folder of the file that this code is in: libphobos.so, or the program it is linked into.
@@ -95,7 +96,8 @@ Status NoPermission(const std::string& socket) {
                     " $USER, then log in again), or set PHOBOS_SOCKET to a daemon of your own");
 }
 
-// The folder in /tmp must be this user's alone: elsewise another user might answer there.
+// The folder in which a private daemon has its socket must be this user's alone: elsewise another
+// user might answer there.
 Status CheckPrivateFolder(const std::string& folder, uid_t uid) {
   struct stat found = {};
   if (lstat(folder.c_str(), &found) != 0) {
@@ -104,10 +106,13 @@ Status CheckPrivateFolder(const std::string& folder, uid_t uid) {
   if (S_ISDIR(found.st_mode) && found.st_uid == uid && (found.st_mode & 0777) == 0700) {
     return Status();
   }
+  // Any other one may be there for others.
+  const bool is_made_by_us = folder.ends_with("/phobos-" + std::to_string(uid));
   return Status(Code::kFailedPrecondition,
                 folder + " is not a folder of user " + std::to_string(uid) +
-                    " with mode 0700, so it is not used: remove it, or set PHOBOS_SOCKET to a "
-                    "socket in a folder of your own");
+                    " with mode 0700, which the socket of a private daemon needs: " +
+                    (is_made_by_us ? "remove it, or " : "") +
+                    "mkdir -m 700 DIR, and set PHOBOS_SOCKET=DIR/tuner.sock");
 }
 
 Status CannotStart(const Places& places, const std::string& socket) {
@@ -156,6 +161,8 @@ StatusOr<Reached> StartAndReach(const Places& places, const std::string& socket,
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return Status(Code::kUnavailable, "mkdir " + folder + ": " + strerror(errno));
   }
+  // The daemon looks, too; here nothing is left in a folder where none can start.
+  if (Status status = CheckPrivateFolder(folder, places.uid); !status.ok()) return status;
   const Patience starting = patience.AtMost(kStartLimit);
   const StatusOr<Fd> lock = LockStart(socket, starting);
   if (!lock.ok()) return lock.status();

@@ -51,7 +51,8 @@ struct Reached {
 // own, in the runtime folder or in <temporary folder>/phobos-UID. Where nobody listens at the given
 // or the user's own one, a private daemon is started there, once for all that ask at the same time.
 // InvalidArgument: places.environment. PermissionDenied names the group that may;
-// FailedPrecondition: the folder in the temporary folder is not this user's alone; Unavailable: no
+// FailedPrecondition: the folder in the temporary folder, or that in which a
+// private daemon would have its socket, is not this user's alone; Unavailable: no
 // daemon, and why none was started; Cancelled by patience.
 StatusOr<Reached> Reach(const Places& places, const Patience& patience);
 

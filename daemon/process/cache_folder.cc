@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "daemon/error/error.h"
 
 namespace phobos::process {
 namespace {
@@ -27,13 +28,26 @@ constexpr uint32_t kNetworkTypes[] = {
     0x19830326 /* BeeGFS */, AFS_SUPER_MAGIC,       CODA_SUPER_MAGIC,        0x65735546 /* FUSE */,
 };
 
+constexpr char kAnother[] =
+    "start the daemon with another --cache-dir (or PHOBOS_KERNEL_CACHE_DIR) on a local disk";
+
+// The cache cannot be at `path`: the call's errno, and what to do.
+absl::Status NoCache(int code, const std::string& call, const std::string& path) {
+  const absl::Status status = error::FromErrno(code, call, path);
+  if (!error::DetailOf(status).remedy().empty()) return status;
+  return error::Make(status.code(), tuner::v1::ERROR_REASON_MACHINE, std::string(status.message()),
+                     kAnother);
+}
+
 absl::Status MakeFolders(const std::string& path) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
-      return absl::ErrnoToStatus(
-          errno,
-          absl::StrCat("mkdir ", part, "; choose another cache with PHOBOS_KERNEL_CACHE_DIR"));
+    struct stat found = {};
+    if (mkdir(part.c_str(), 0755) != 0) {
+      if (errno != EEXIST) return NoCache(errno, "mkdir", part);
+      // Also what a link leads to.
+      if (stat(part.c_str(), &found) != 0) return NoCache(errno, "stat", part);
+      if (!S_ISDIR(found.st_mode)) return NoCache(ENOTDIR, "mkdir", part);
     }
     if (slash == std::string::npos) return absl::OkStatus();
   }
@@ -41,10 +55,10 @@ absl::Status MakeFolders(const std::string& path) {
 
 std::string LockPath(const std::string& folder) { return absl::StrCat(folder, "/LOCK"); }
 
-absl::Status WriteOwner(int fd, const std::string& socket) {
+absl::Status WriteOwner(int fd, const std::string& path, const std::string& socket) {
   const std::string line = absl::StrCat(socket, "\n", getpid(), "\n");
   if (ftruncate(fd, 0) != 0 || pwrite(fd, line.data(), line.size(), 0) != ssize_t(line.size())) {
-    return absl::ErrnoToStatus(errno, "write LOCK");
+    return NoCache(errno, "write", path);
   }
   return absl::OkStatus();
 }
@@ -67,22 +81,23 @@ absl::StatusOr<CacheFolder> ChooseCacheFolder(const std::string& wanted, const s
                                               const IsNetworkFileSystem& is_network) {
   RETURN_IF_ERROR(MakeFolders(wanted));
   if (!is_network(wanted)) return CacheFolder{wanted, ""};
-  RETURN_IF_ERROR(PreparePrivateFolder(instead));
+  RETURN_IF_ERROR(PreparePrivateFolder(instead, kAnother));
   return CacheFolder{instead,
                      absl::StrCat("the cache is in ", instead, " because ", wanted,
                                   " is on a network file system, where a database is not safe; "
-                                  "set PHOBOS_KERNEL_CACHE_DIR to a local folder")};
+                                  "to have it elsewhere, ",
+                                  kAnother)};
 }
 
 absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::string& socket,
                                           absl::Duration patience) {
   const std::string path = LockPath(folder);
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!fd.ok()) return absl::ErrnoToStatus(errno, absl::StrCat("open ", path));
+  if (!fd.ok()) return NoCache(errno, "open", path);
   const absl::Time give_up = absl::Now() + patience;
   while (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("flock ", path));
+      return NoCache(errno, "flock", path);
     }
     const CacheOwner owner = OwnerOf(folder);
     if (!owner.socket.empty() && IsServed(owner.socket)) {
@@ -96,7 +111,7 @@ absl::StatusOr<CacheLock> CacheLock::Take(const std::string& folder, const std::
     }
     absl::SleepFor(absl::Milliseconds(20));
   }
-  RETURN_IF_ERROR(WriteOwner(fd.get(), socket));
+  RETURN_IF_ERROR(WriteOwner(fd.get(), path, socket));
   return CacheLock(std::move(fd), path);
 }
 

@@ -8,9 +8,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -20,6 +22,13 @@ namespace {
 
 constexpr int kFirstInherited = 3;  // SD_LISTEN_FDS_START
 constexpr int kBacklog = 512;
+constexpr char kPrivateSocket[] =
+    "give the private socket a folder of your own with mode 0700: mkdir -m 700 DIR, and "
+    "PHOBOS_SOCKET=DIR/tuner.sock or --socket";
+
+std::string FolderOf(const std::string& path) {
+  return path.substr(0, std::max<size_t>(path.rfind('/'), 1));
+}
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address = {};
@@ -48,7 +57,12 @@ absl::Status GiveToGroup(const std::string& path) {
 
 }  // namespace
 
-absl::Status PreparePrivateFolder(const std::string& folder) {
+absl::Status PreparePrivateFolder(const std::string& folder, const std::string& instead) {
+  const bool is_made_by_us = absl::EndsWith(folder, absl::StrCat("/phobos-", geteuid()));
+  const auto refused = [&](const std::string& what, const std::string& mending) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder, what, "; ", is_made_by_us ? absl::StrCat(mending, ", or ") : "", instead));
+  };
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("mkdir ", folder));
   }
@@ -57,24 +71,21 @@ absl::Status PreparePrivateFolder(const std::string& folder) {
     return absl::ErrnoToStatus(errno, absl::StrCat("lstat ", folder));
   }
   if (!S_ISDIR(found.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        folder, " is not a folder; remove it, or choose another socket with --socket"));
+    return refused(" is not a folder", "remove it");
   }
   if (found.st_uid != geteuid()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder, " belongs to uid ", found.st_uid, ", not to uid ", geteuid(),
-                     "; remove it, or choose another socket with --socket or PHOBOS_SOCKET"));
+    return refused(absl::StrCat(" belongs to uid ", found.st_uid, ", not to uid ", geteuid()),
+                   "remove it");
   }
   if ((found.st_mode & 077) != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(folder, " is open to other users; run: chmod 700 ", folder));
+    return refused(" is open to other users", absl::StrCat("run: chmod 700 ", folder));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Fd> Listen(const std::string& path, bool is_private) {
   ASSIGN_OR_RETURN(const sockaddr_un address, AddressOf(path));
-  if (is_private) RETURN_IF_ERROR(PreparePrivateFolder(path.substr(0, path.rfind('/'))));
+  if (is_private) RETURN_IF_ERROR(PreparePrivateFolder(FolderOf(path), kPrivateSocket));
   if (IsServed(path)) {
     return absl::AlreadyExistsError(
         absl::StrCat("another daemon listens on ", path, "; stop it, or choose another --socket"));

@@ -18,8 +18,10 @@
 namespace phobos::process {
 
 // Makes sure that `folder` exists, belongs to this user and has mode 0700; makes it when it is
-// missing. FailedPrecondition: it is somebody else's, a link, or open to others, with what to do.
-absl::Status PreparePrivateFolder(const std::string& folder);
+// missing. FailedPrecondition: it is somebody else's, a link, or open to others, with what to do:
+// `instead`, and for a folder that only we make (phobos-UID) also what would mend it. Others may
+// need any other one as it is.
+absl::Status PreparePrivateFolder(const std::string& folder, const std::string& instead);
 
 // Binds `path` and listens. A private daemon's folder must pass PreparePrivateFolder and its socket
 // is 0600; otherwise the folder must exist, the socket is 0660 and belongs to group `phobos` where

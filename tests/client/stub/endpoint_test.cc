@@ -219,6 +219,21 @@ TEST_F(EndpointTest, StartIsToldTheSocketAndInheritsNothing) {
   EXPECT_EQ(fs::status(folder_ + "/sub").permissions(), fs::perms::owner_all);
 }
 
+// /tmp or /etc, say: nothing is left there, and nobody is told to remove it or to change its
+// rights.
+TEST_F(EndpointTest, NothingStartsInAFolderThatOthersMayNeed) {
+  UseScript("echo start >> " + folder_ + "/starts; exit 1");
+  fs::create_directory(folder_ + "/open");
+  chmod((folder_ + "/open").c_str(), 01777);
+  places_.given_socket = folder_ + "/open/given.sock";
+  ExpectError(Code::kFailedPrecondition, {folder_ + "/open is not", "mkdir -m 700 DIR"});
+  const std::string message(Reach().status().message());
+  EXPECT_EQ(message.find("remove"), std::string::npos) << message;
+  EXPECT_EQ(message.find("chmod"), std::string::npos) << message;
+  EXPECT_TRUE(fs::is_empty(folder_ + "/open"));
+  EXPECT_FALSE(fs::exists(folder_ + "/starts"));
+}
+
 TEST_F(EndpointTest, ManyAtOnceStartOne) {
   const std::string given = folder_ + "/given.sock";
   places_.given_socket = given;

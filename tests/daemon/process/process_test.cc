@@ -12,7 +12,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -51,27 +54,42 @@ class ProcessTest : public ::testing::Test {
 
 TEST_F(ProcessTest, APrivateFolderIsMadeForTheUserAlone) {
   const std::string path = folder_ + "/mine";
-  ASSERT_THAT(PreparePrivateFolder(path), IsOk());
+  ASSERT_THAT(PreparePrivateFolder(path, "go"), IsOk());
   EXPECT_EQ(ModeOf(path), 0700);
-  EXPECT_THAT(PreparePrivateFolder(path), IsOk());
+  EXPECT_THAT(PreparePrivateFolder(path, "go"), IsOk());
 }
 
 TEST_F(ProcessTest, AFolderOpenToOthersIsRefusedWithTheRemedy) {
+  const std::string ours = absl::StrCat(folder_, "/phobos-", geteuid());
+  ASSERT_EQ(mkdir(ours.c_str(), 0700), 0);
   for (const mode_t mode : {0750, 0701, 01777}) {
-    ASSERT_EQ(chmod(folder_.c_str(), mode), 0);
-    EXPECT_THAT(PreparePrivateFolder(folder_),
-                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("chmod 700")));
+    ASSERT_EQ(chmod(ours.c_str(), mode), 0);
+    EXPECT_THAT(PreparePrivateFolder(ours, "go"),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr(absl::StrCat("; run: chmod 700 ", ours, ", or go"))));
   }
+}
+
+// /tmp, say, of which the rights are everybody's to need.
+TEST_F(ProcessTest, AFolderThatOthersMayNeedIsNotToBeChanged) {
+  ASSERT_EQ(chmod(folder_.c_str(), 01777), 0);
+  EXPECT_THAT(PreparePrivateFolder(folder_, "go"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("is open to other users; go"), Not(HasSubstr("chmod")))));
+  EXPECT_THAT(
+      Listen(folder_ + "/s", /*is_private=*/true),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("mkdir -m 700 DIR"), HasSubstr("PHOBOS_SOCKET=DIR/tuner.sock"))));
   chmod(folder_.c_str(), 0700);
 }
 
 TEST_F(ProcessTest, ALinkOrAFileIsNoFolder) {
   ASSERT_EQ(symlink(folder_.c_str(), (folder_ + "/link").c_str()), 0);
-  EXPECT_THAT(PreparePrivateFolder(folder_ + "/link"),
+  EXPECT_THAT(PreparePrivateFolder(folder_ + "/link", "go"),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   std::ofstream(folder_ + "/file") << "x";
-  EXPECT_THAT(PreparePrivateFolder(folder_ + "/file"),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(PreparePrivateFolder(folder_ + "/file", "go"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, Not(HasSubstr("remove"))));
 }
 
 TEST_F(ProcessTest, SomebodyElsesFolderIsRefused) {
@@ -81,9 +99,10 @@ TEST_F(ProcessTest, SomebodyElsesFolderIsRefused) {
   struct stat found = {};
   ASSERT_EQ(stat(theirs.c_str(), &found), 0);
   if (found.st_uid == geteuid()) GTEST_SKIP() << "no folder of another user is here";
-  EXPECT_THAT(PreparePrivateFolder(theirs),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr(absl::StrCat("uid ", found.st_uid))));
+  EXPECT_THAT(
+      PreparePrivateFolder(theirs, "go"),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr(absl::StrCat("uid ", found.st_uid)), Not(HasSubstr("remove")))));
 }
 
 TEST_F(ProcessTest, ListensForTheUserAlone) {
@@ -165,6 +184,21 @@ TEST_F(ProcessTest, TheCacheIsWhereItWasAskedFor) {
   EXPECT_EQ(chosen->path, folder_ + "/a/b");
   EXPECT_EQ(chosen->problem, "");
   EXPECT_TRUE(std::filesystem::is_directory(folder_ + "/a/b"));
+}
+
+TEST_F(ProcessTest, ACacheThatCannotBeIsToldWithItsCauseAndARemedy) {
+  std::ofstream(folder_ + "/file") << "x";
+  std::filesystem::create_directory_symlink(folder_, folder_ + "/link");
+  EXPECT_THAT(ChooseCacheFolder(folder_ + "/link/cache", ""), IsOk());
+  for (const auto& [path, cause] : std::vector<std::pair<std::string, std::string>>{
+           {"/proc/x", "mkdir /proc/x: No such file or directory; "},
+           {folder_ + "/file", "file: Not a directory; "},
+           {folder_ + "/file/x", "file: Not a directory; "}}) {
+    EXPECT_THAT(std::string(ChooseCacheFolder(path, "").status().message()),
+                AllOf(HasSubstr(cause), HasSubstr("another --cache-dir")));
+  }
+  const auto taken = CacheLock::Take(folder_ + "/file", "/s", absl::ZeroDuration());
+  EXPECT_THAT(std::string(taken.status().message()), HasSubstr("another --cache-dir"));
 }
 
 TEST_F(ProcessTest, ANetworkFileSystemIsAvoidedAndSaid) {
