@@ -18,8 +18,15 @@ using stub::Clock;
 // How long a daemon that went away may stay away, and how often it is looked for.
 constexpr std::chrono::seconds kAwayLimit(30);
 constexpr int kAwayPauseMs = 100;
-// For the daemon to hear that a reference failed.
+// For the daemon to hear that a reference failed, and to say whether the kernel does not compile.
 constexpr std::chrono::seconds kFarewell(2);
+
+// Rather than a reference that does not fit a kernel which does not compile either.
+bool IsAboutTheKernel(const Status& status) {
+  const ErrorDetail* detail = status.detail().get();
+  return detail != nullptr &&
+         (detail->reason == ErrorReason::kBadSource || detail->reason == ErrorReason::kNoWinner);
+}
 
 Status Cancelled() { return Status(Code::kCancelled, "the caller cancelled"); }
 
@@ -220,6 +227,7 @@ Status Conversation::OnReferenceFailed(const Status& status) {
   const stub::Patience farewell = patience_.AtMost(kFarewell);
   while (true) {
     const StatusOr<std::optional<stub::TuneEvent>> event = call_->Receive(farewell);
+    if (!event.ok() && IsAboutTheKernel(event.status())) return event.status();
     if (!event.ok() || !event->has_value()) break;
   }
   auto detail = std::make_shared<ErrorDetail>();

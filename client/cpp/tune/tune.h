@@ -94,7 +94,8 @@ struct TuneOutcome {
 };
 
 // `patience.interrupted` is asked like callbacks.progress. Errors: Cancelled; the reference's own,
-// with reason kReferenceFailed; those of the daemon; Unavailable, when it stayed away for 30
+// with reason kReferenceFailed, unless the daemon says in time that the kernel does not compile;
+// those of the daemon; Unavailable, when it stayed away for 30
 // seconds.
 StatusOr<TuneOutcome> RunTune(stub::Daemon& daemon, const TuneSpec& spec,
                               const stub::Patience& patience);

@@ -127,8 +127,9 @@ class Tuning:
                 return self._library.waiting_call(name, *arguments, hopeless=self._hopeless)
             except PhobosError as error:
                 cause = self._errors.get("reference") or self._errors.get("grid")
-                # An answer that does not fit is told once.
-                own = isinstance(cause, ReferenceFailedError)
+                # An answer that does not fit is told once; and where the kernel does not compile,
+                # no reference is the cause.
+                own = isinstance(cause, ReferenceFailedError) or error.reason == "no_winner"
                 raise self._explained(error) from (None if own else cause)
             finally:
                 self._break_cycles()
@@ -144,7 +145,7 @@ class Tuning:
 
     def _explained(self, error):
         raised = self._errors.get("reference")
-        if raised is None or not isinstance(error, TuneError):
+        if raised is None or not isinstance(error, TuneError) or error.reason == "no_winner":
             return error
         if isinstance(raised, ReferenceFailedError):
             text, remedy = raised.message, raised.own_remedy

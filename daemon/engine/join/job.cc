@@ -34,7 +34,30 @@ tuner::v1::TuneEvent ProgressEvent(const tuner::v1::Progress& progress) {
   return event;
 }
 
+// OK where a variant was compiled, or none is said to be wrong.
+absl::Status WhyNoneCompiled(const compile::CompiledSpace& space) {
+  tuner::v1::ErrorDetail detail;
+  for (const compile::CompiledVariant& compiled : space.variants) {
+    const compiler::v1::Variant& variant = compiled.variant;
+    if (variant.status() == compiler::v1::VARIANT_STATUS_COMPILED) return absl::OkStatus();
+    if (variant.status() != compiler::v1::VARIANT_STATUS_COMPILE_ERROR) continue;
+    tuner::v1::VariantResult& told = *detail.add_variants();
+    told.set_index(variant.index());
+    *told.mutable_settings() = variant.settings();
+    told.set_status(tuner::v1::VARIANT_STATUS_COMPILE_ERROR);
+    told.set_reason(variant.reason());
+  }
+  if (detail.variants().empty()) return absl::OkStatus();
+  detail.set_reason(tuner::v1::ERROR_REASON_NO_WINNER);
+  detail.set_remedy("mend what the reason names");
+  return error::Attach(absl::FailedPreconditionError(absl::StrCat("no variant could be compiled: ",
+                                                                  detail.variants(0).reason())),
+                       detail);
+}
+
 }  // namespace
+
+bool IsHost(const tuner::v1::Device& device) { return device.uuid() == "host"; }
 
 absl::Status OutOfTurn(const char* step, const char* remedy) {
   return error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_BAD_ARGUMENT,
@@ -124,21 +147,21 @@ void Job::CloseAll(const absl::Status& status) {
 
 Job::Work Job::Elect(absl::Time now) {
   stage_ = Stage::kElecting;
-  for (size_t i = 0; i < waiters_.size();) {
-    if (waiters_[i].open.follow_only()) {
+  for (size_t i = 0; i < waiters_.size() && failed_references_ < kMostFailedReferences;) {
+    if (waiters_[i].open.follow_only() || !waiters_[i].reference_failure.ok()) {
       ++i;
     } else if (Lead(waiters_[i], now)) {
       return Work::kNone;
     }  // else it was refused and is gone: the next one has its place
   }
-  const absl::Status why =
-      failed_references_ > 0
-          ? error::Make(absl::StatusCode::kAborted, tuner::v1::ERROR_REASON_REFERENCE_FAILED,
-                        reference_failure_)
-          : error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_UNSPECIFIED,
-                        "the caller that led this tune left, and nobody else who waits can lead",
-                        "call tune with a reference");
-  return Fail(why);
+  if (failed_references_ == 0) {
+    return Fail(
+        error::Make(absl::StatusCode::kFailedPrecondition, tuner::v1::ERROR_REASON_UNSPECIFIED,
+                    "the caller that led this tune left, and nobody else who waits can lead",
+                    "call tune with a reference"));
+  }
+  const bool awaits_compiler = space_ == nullptr && !waiters_.empty();
+  return awaits_compiler ? Work::kNone : Fail(reference_failure_);
 }
 
 // False: the waiter cannot lead (memory, sizes), was told so and is gone.
@@ -277,11 +300,24 @@ Job::Work Job::OnReferenceFailed(uint64_t waiter, const std::string& message, ab
     return Refuse(waiter, OutOfTurn("ReferenceFailed", "send it before Expected"), now);
   }
   ++failed_references_;
-  reference_failure_ = absl::StrCat("the reference raised: ", message);
-  const absl::Status status = error::Make(
-      absl::StatusCode::kAborted, tuner::v1::ERROR_REASON_REFERENCE_FAILED, reference_failure_);
-  if (failed_references_ >= kMostFailedReferences) return Fail(status);
-  return RefuseLeader(status, now);
+  reference_failure_ =
+      error::Make(absl::StatusCode::kAborted, tuner::v1::ERROR_REASON_REFERENCE_FAILED,
+                  absl::StrCat("the reference raised: ", message));
+  Leader()->reference_failure = reference_failure_;
+  DropLeader();
+  if (space_ != nullptr) {
+    if (absl::Status why = WhyNoneCompiled(*space_); !why.ok()) return Fail(why);
+    if (failed_references_ < kMostFailedReferences) CloseFailed();
+  }
+  return Elect(now);
+}
+
+void Job::CloseFailed() {
+  // A copy: closing changes what is gone through.
+  const std::vector<Waiter> waiters = waiters_;
+  for (const Waiter& waiter : waiters) {
+    if (!waiter.reference_failure.ok()) Close(waiter.id, waiter.reference_failure);
+  }
 }
 
 Job::Copy Job::TakeCopy() { return std::exchange(copy_, Copy()); }
@@ -332,6 +368,11 @@ Job::Work Job::OnCompiled(absl::StatusOr<compile::CompiledSpace> space, absl::Ti
   compiled_ = now;
   if (!space.ok()) return Fail(space.status());
   space_ = std::make_shared<const compile::CompiledSpace>(*std::move(space));
+  if (failed_references_ == 0) return QueueIfReady(now);
+  if (absl::Status why = WhyNoneCompiled(*space_); !why.ok()) return Fail(why);
+  if (stage_ == Stage::kElecting) return Fail(reference_failure_);
+  CloseFailed();
+  if (waiters_.empty()) return AfterLoss();
   return QueueIfReady(now);
 }
 
@@ -345,8 +386,11 @@ Job::Work Job::QueueIfReady(absl::Time now) {
 void Job::OnCardBusy(absl::Time now) {
   if (stage_ != Stage::kQueued) return;
   progress_.set_note(
-      "waiting for another tune on this card (another slice's, or another daemon's, perhaps "
-      "another user's)");
+      IsHost(subject_.device)
+          ? "waiting for another tune on this machine's processors (another daemon's, perhaps "
+            "another user's)"
+          : "waiting for another tune on this card (another slice's, or another daemon's, perhaps "
+            "another user's)");
   TellAll(now);
 }
 

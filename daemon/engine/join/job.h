@@ -31,6 +31,9 @@
 
 namespace phobos::engine {
 
+// Whether it is the host chip, which is what compilers run on and no card.
+bool IsHost(const tuner::v1::Device& device);
+
 // The error for a step of the stream that comes when another is due.
 absl::Status OutOfTurn(const char* step, const char* remedy);
 
@@ -54,6 +57,8 @@ struct Waiter {
   std::shared_ptr<Sink> sink;
   tuner::v1::Open open;  // extents and scalars are checked; without the source text
   absl::Time since;
+  // OK: its reference has not failed. Else it is told so once it is known that the kernel compiles.
+  absl::Status reference_failure = absl::OkStatus();
 };
 
 // What a job is about. Constant.
@@ -70,7 +75,7 @@ struct Subject {
 class Job {
  public:
   enum class Stage {
-    kElecting,         // nobody who waits can lead
+    kElecting,         // nobody who waits can lead; after a failed reference, compiling goes on
     kLeading,          // Lead is sent; Args are to come
     kCopying,          // Args are being copied
     kReference,        // ArgsOwned is sent; Expected is to come
@@ -120,6 +125,9 @@ class Job {
   // Steps of the leader. From anybody else, or out of turn: that waiter is refused.
   Work OnArgs(uint64_t waiter, const tuner::v1::Args& args, absl::Time now);
   Work OnExpected(uint64_t waiter, const tuner::v1::Expected& expected, absl::Time now);
+  // The next one leads. This one is told once it is known whether the kernel compiles: where it
+  // does not, all are told that instead, for a reference that fits the kernel's intent may not fit
+  // it.
   Work OnReferenceFailed(uint64_t waiter, const std::string& message, absl::Time now);
 
   // A waiter spoke out of turn, or ran out of time: it is told `status` and goes; a leader that is
@@ -188,6 +196,8 @@ class Job {
   Work RefuseLeader(const absl::Status& status, absl::Time now);
   bool TakesCudaIpc() const;
   Work AfterLoss();
+  // Tells those whose reference failed.
+  void CloseFailed();
   Work QueueIfReady(absl::Time now);
 
   void AwaitFetch(bool awaits);
@@ -207,7 +217,7 @@ class Job {
   int election_ = 0;              // counts leaders: what was begun for an earlier one is void
   bool has_lost_waiter_ = false;  // after ArgsOwned, without having withdrawn
   int failed_references_ = 0;
-  std::string reference_failure_;
+  absl::Status reference_failure_;  // of the last one
 
   // Of the present leader.
   HandOver hand_over_;

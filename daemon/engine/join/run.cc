@@ -31,9 +31,6 @@ class Paused {
   bool has_begun_ = false;
 };
 
-// The host chip is what compilers run on.
-bool IsHost(const tuner::v1::Device& device) { return device.uuid() == "host"; }
-
 tuner::Spec SpecOf(const Subject& subject, const Job::Inputs& inputs) {
   tuner::Spec spec;
   spec.description = subject.kernel->description;

@@ -183,9 +183,51 @@ TEST_F(JobTest, AReferenceThatRaisesFailsItsCallerAndElectsTheNext) {
   Join(2);
   GoToReference(1);
   EXPECT_EQ(job_->OnReferenceFailed(1, "ZeroDivisionError", now_), Work::kNone);
+  EXPECT_FALSE(sinks_[1]->is_closed()) << "the kernel may be what is wrong";
+  GoToReady(2);
+  EXPECT_EQ(Compile(), Work::kQueue);
   EXPECT_EQ(error::DetailOf(EndOf(1)).reason(), tuner::v1::ERROR_REASON_REFERENCE_FAILED);
   EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("ZeroDivisionError"));
-  GoToReady(2);
+  EXPECT_FALSE(sinks_[2]->is_closed());
+}
+
+TEST_F(JobTest, AReferenceThatRaisesAfterTheCompilingIsToldAtOnce) {
+  Join(1);
+  Join(2);
+  EXPECT_EQ(Compile(), Work::kNone);
+  EXPECT_EQ(job_->OnReferenceFailed(1, "boom", now_), Work::kNone);
+  EXPECT_EQ(error::DetailOf(EndOf(1)).reason(), tuner::v1::ERROR_REASON_REFERENCE_FAILED);
+  GoToReference(2);
+}
+
+// A reference for what the kernel is meant to do need not fit one that does not compile.
+TEST_F(JobTest, AKernelThatDoesNotCompileIsToldBeforeAFailedReference) {
+  for (const bool compiles_first : {false, true}) {
+    Make();
+    Join(1);
+    Join(2, FollowOnly());
+    compile::CompiledSpace space;
+    space.variants.resize(2);
+    space.variants[1].variant.set_status(compiler::v1::VARIANT_STATUS_COMPILE_ERROR);
+    space.variants[1].variant.set_reason("does nothing with its value");
+    if (compiles_first) EXPECT_EQ(job_->OnCompiled(space, now_), Work::kNone);
+    EXPECT_EQ(job_->OnReferenceFailed(1, "writes no out", now_),
+              compiles_first ? Work::kForget : Work::kNone);
+    if (!compiles_first) EXPECT_EQ(job_->OnCompiled(space, now_), Work::kForget);
+    for (const int waiter : {1, 2}) {
+      const absl::Status end = EndOf(waiter);
+      EXPECT_THAT(std::string(end.message()), HasSubstr("does nothing with its value"));
+      EXPECT_EQ(error::DetailOf(end).reason(), tuner::v1::ERROR_REASON_NO_WINNER);
+      EXPECT_EQ(error::DetailOf(end).variants_size(), 1);
+    }
+  }
+}
+
+TEST_F(JobTest, ALateErrorOfTheCompilerEndsAllOfAFailedReference) {
+  Join(1);
+  job_->OnReferenceFailed(1, "boom", now_);
+  EXPECT_EQ(job_->OnCompiled(absl::InvalidArgumentError("line 3"), now_), Work::kForget);
+  EXPECT_THAT(std::string(EndOf(1).message()), HasSubstr("line 3"));
 }
 
 TEST_F(JobTest, AfterTwoReferencesAllGetTheError) {
@@ -194,7 +236,8 @@ TEST_F(JobTest, AfterTwoReferencesAllGetTheError) {
   Join(3);
   GoToReference(1);
   job_->OnReferenceFailed(1, "first", now_);
-  EXPECT_EQ(job_->OnReferenceFailed(2, "second", now_), Work::kForget);  // also before Args
+  EXPECT_EQ(job_->OnReferenceFailed(2, "second", now_), Work::kNone);  // also before Args
+  EXPECT_EQ(Compile(), Work::kForget);
   EXPECT_EQ(error::DetailOf(EndOf(3)).reason(), tuner::v1::ERROR_REASON_REFERENCE_FAILED);
   EXPECT_EQ(error::DetailOf(EndOf(3)).kernel(), "add");
   EXPECT_EQ(error::DetailOf(EndOf(3)).key(), "N=16");
@@ -203,7 +246,8 @@ TEST_F(JobTest, AfterTwoReferencesAllGetTheError) {
 TEST_F(JobTest, AFailedReferenceWithNobodyElseToLeadFailsTheFollowers) {
   Join(1);
   Join(2, FollowOnly());
-  EXPECT_EQ(job_->OnReferenceFailed(1, "boom", now_), Work::kForget);
+  EXPECT_EQ(job_->OnReferenceFailed(1, "boom", now_), Work::kNone);
+  EXPECT_EQ(Compile(), Work::kForget);
   EXPECT_EQ(error::DetailOf(EndOf(2)).reason(), tuner::v1::ERROR_REASON_REFERENCE_FAILED);
 }
 

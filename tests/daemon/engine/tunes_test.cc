@@ -353,7 +353,7 @@ TEST_F(TunesTest, WaitersAreToldThatTheCardIsAnothers) {
   caller.HandOver(OpenFor(16));
   const tuner::v1::TuneEvent told = caller.sink().Wait(tuner::v1::TuneEvent::kProgress);
   EXPECT_EQ(told.progress().phase(), tuner::v1::PHASE_QUEUED);
-  EXPECT_THAT(told.progress().note(), HasSubstr("another tune on this card"));
+  EXPECT_THAT(told.progress().note(), HasSubstr("another tune on this machine's processors"));
   tuner::v1::GetStatusResponse status;
   engine->FillStatus(status);
   ASSERT_EQ(status.jobs_size(), 1);

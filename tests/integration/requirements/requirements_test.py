@@ -297,6 +297,22 @@ class TuneTest(Case):
             self.assertIn(part, text)
         self.assertEqual(ended.said[5][1], "ZeroDivisionError")
 
+    def test_a_kernel_that_does_not_compile_is_told_before_its_reference(self):
+        ended = self.run_program("""
+            @ph.kernel(key=("N",))
+            @ph.autotune(BLOCK=[256, 512])
+            def idle(x: ph.tensor[ph.f32][N], y: ph.tensor[ph.f32][N], out: ph.tensor[ph.f32][N]):
+                i: ph.let = ph.ctx.block.x * BLOCK
+                x[i:+BLOCK] * 2.0
+            try:
+                idle.tune(grid, *arrays(5000), reference=lambda x, y, out: {"out": x * 2})
+            except ph.TuneError as error:
+                say(kind=type(error).__name__, text=str(error), cause=str(error.__cause__),
+                    variants=len(error.variants))
+            """)
+        self.assertIn("does nothing with its value", ended.text)
+        self.assertEqual((ended.kind, ended.cause, ended.variants), ("TuneError", "None", 2))
+
     def test_a_grid_that_raises_costs_its_variant(self):
         ended = self.run_program("""
             x, y, out = arrays(5000)
