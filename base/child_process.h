@@ -32,7 +32,7 @@ struct ChildOptions {
 
 // Starts the child. Core dumps are off, no signal is blocked or ignored. The child gets SIGKILL
 // when the calling thread ends. Errors: NotFound, PermissionDenied (the program), ResourceExhausted
-// (no process or memory), Internal.
+// (no process, memory or descriptor), Internal.
 absl::StatusOr<pid_t> StartChild(const ChildOptions& options);
 
 // Waits until the child has ended, at most so long; false: it has not. Killed or not, a child does

@@ -320,7 +320,7 @@ std::string ResultText(const proto::Result& result) {
       ", generation ", result.generation(), "\n", "took        ", SplitText(result.split()), "\n",
       "rounds      ", result.rounds());
   if (result.repeated_rounds() > 0) {
-    absl::StrAppend(&text, ", ", result.repeated_rounds(), " of them again");
+    absl::StrAppend(&text, " (and ", result.repeated_rounds(), " taken again)");
   }
   absl::StrAppend(&text, "; lock ", result.lock(), "\n");
   if (result.state_before().sm_clock_mhz() > 0) {

@@ -51,7 +51,8 @@ results
 exit status
   0  done; single variants may have failed, and the result says so
   1  the source is wrong, or no variant could be compiled
-  2  the command line is wrong
+  2  the command line is wrong, or the file cannot be read
+  3  the results cannot be written
 
 examples
   phobos-compile add.py --describe

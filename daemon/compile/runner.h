@@ -61,8 +61,9 @@ class Runner {
   virtual const std::string& fingerprint() const = 0;
 
   // `--describe`. Remembered by (text, kernel, compiler) in `store`. NotFound: the text has no
-  // kernel of that name, and which it has; InvalidArgument carries the compiler's diagnostic;
-  // FailedPrecondition: the compiler cannot be run any more, with the remedy.
+  // kernel of that name, and which it has; InvalidArgument (BAD_SOURCE) carries the
+  // compiler's diagnostic; FailedPrecondition: the compiler cannot be run any more, with the
+  // remedy; ResourceExhausted (MACHINE): the machine lacks what it takes to run one.
   virtual absl::StatusOr<compiler::v1::KernelDescription> Describe(const Source& source,
                                                                    cache::ResultStore& store) = 0;
 
@@ -71,8 +72,10 @@ class Runner {
   // stand alone; one that crashes alone is tried once more. They are COMPILE_ERROR with the signal
   // or the limit as the reason, are remembered with the compiler unless somebody else killed it
   // (SIGKILL: the machine may have been short of memory), and the rest go on. Errors: only what
-  // concerns no single variant (FailedPrecondition: the compiler cannot be run; no disk;
-  // InvalidArgument for the source). Internal, too: a run that was killed has not ended (see
+  // concerns no single variant (FailedPrecondition: the compiler cannot be run; Unavailable or
+  // ResourceExhausted (MACHINE): a disk refuses, or memory, processes or descriptors are short,
+  // with the remedy; InvalidArgument (BAD_SOURCE) for the source). Internal: what the compiler
+  // wrote is not what it was asked for, and, too: a run that was killed has not ended (see
   // CommandRunner), for what it hangs in, a disk say, the other variants' runs would hang in too.
   virtual absl::StatusOr<CompiledSpace> CompileAll(
       const Source& source, const compiler::v1::KernelDescription& description,

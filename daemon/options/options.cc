@@ -317,6 +317,12 @@ absl::StatusOr<Command> Parse(int argc, const char* const* argv, const Surroundi
   Options& options = command.options;
   if (options.compile_jobs == 0) options.compile_jobs = surroundings.cpus;
   FillDefaults(surroundings, options);
+  const bool knows_memory = options.segment_bytes > 0 && options.copy_bytes > 0;
+  if (command.kind == Command::Kind::kServe && !knows_memory) {
+    return absl::InvalidArgumentError(
+        "how much memory this process may use is not known; give --segment-bytes and "
+        "--copy-bytes");
+  }
   for (const std::string& path : {options.socket, options.cache_dir}) {
     if (path.front() == '/') continue;
     return absl::InvalidArgumentError(absl::StrCat(

@@ -99,15 +99,16 @@ struct Surroundings {
   std::string program;  // absolute path of this program
   std::string folder;   // the working folder; empty: not to be had
   int cpus = 1;
-  int64_t memory_bytes = 0;  // that this process may have
+  int64_t memory_bytes = 0;  // what this process may use; 0: unknown
   std::function<bool(const std::string& path)> is_executable;
 };
 
-// Of the process that calls it. memory_bytes: that it may have, of which this room knows nothing.
+// Of the process that calls it. memory_bytes: what this process may use; 0: unknown.
 Surroundings HereAndNow(int64_t memory_bytes);
 
 // Reads the flags, then fills what was left open. InvalidArgument: an unknown flag or a bad value,
-// with the flag's name and what it takes. REQUIRES: argv[0 .. argc).
+// with the flag's name and what it takes; to serve where the memory is unknown, --segment-bytes and
+// --copy-bytes must be given. REQUIRES: argv[0 .. argc).
 absl::StatusOr<Command> Parse(int argc, const char* const* argv, const Surroundings& surroundings);
 
 // The text of --help.

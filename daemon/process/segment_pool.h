@@ -71,7 +71,7 @@ class SegmentPool {
 
   // A segment of at least `bytes` for `owner`: one of `held` that is his and free, else a new one
   // with a ticket that is good until `now` + 30 s. ResourceExhausted: over the uid's limit, with
-  // the numbers.
+  // the numbers, or (MACHINE) the system gives no memory or descriptor, with the remedy.
   absl::StatusOr<Loan> Lend(const SegmentOwner& owner, int64_t bytes,
                             absl::Span<const uint64_t> held, absl::Time now);
 

@@ -69,7 +69,8 @@ class Arguments {
  public:
   // Copies every tensor's bytes, on behalf of `uid`; blocks for as long as that takes. Those on the
   // device only get their place: FetchCall() is then to be done. May outlive the pool.
-  // ResourceExhausted: over the pool's limit, with both numbers and the remedy.
+  // ResourceExhausted: over the pool's limit, with both numbers and the remedy, or the system gives
+  // no memory (OUT_OF_MEMORY) or descriptor (MACHINE), with the remedy.
   static absl::StatusOr<std::unique_ptr<Arguments>> Copy(CopyPool& pool, uid_t uid,
                                                          const std::vector<TensorBytes>& tensors);
   ~Arguments();

@@ -227,7 +227,7 @@ TEST(ResultText, ShowsEveryVariant) {
       "compiler    c 1\n"
       "tuned       - by uid 0 pid 7, generation 4\n"
       "took        900 ms (compile 50 ms)\n"
-      "rounds      20, 2 of them again; lock flock\n"
+      "rounds      20 (and 2 taken again); lock flock\n"
       "stale       timed by another compiler than the present one, which compiles the winner "
       "anew; tune with force to time again\n"
       "races       not proved: a recording of the tune's launch saw none (line 7: its index "

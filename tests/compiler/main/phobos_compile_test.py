@@ -150,6 +150,8 @@ class PhobosCompile(unittest.TestCase):
         for option in ("--kernel", "--chip", "--all-variants", "--set", "--variants", "--check-races", "--describe",
                        "--out", "--jobs", "--format", "--version", "--print-ir", "--file-name"):
             self.assertIn(option, done.stdout)
+        for status in ("\n  0  ", "\n  1  ", "\n  2  ", "\n  3  "):
+            self.assertIn(status, done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.split("\n"))), 100)
 
     def test_a_wrong_command_line_is_2(self):
@@ -189,6 +191,7 @@ class PhobosCompile(unittest.TestCase):
         with open("/dev/full", "w") as full:
             done = self.run_compiler(path, "--describe", stdout=full)
         self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stderr, r"\Aphobos-compile: [^\n]+\n\Z")
 
     def test_a_wrong_kernel_is_no_fault_of_another(self):
         path = self.write(SEVERAL.rpartition("@ph.kernel")[0])

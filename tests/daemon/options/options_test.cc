@@ -13,6 +13,7 @@ namespace {
 
 using ::phobos::testing::IsOk;
 using ::phobos::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -108,6 +109,19 @@ TEST_F(OptionsTest, RelativePathsAreOfTheWorkingFolder) {
   here_.folder = "";  // it was removed
   EXPECT_THAT(Read({"--socket=/s"}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'cache'")));
+}
+
+// A limit of half of nothing would refuse every tune.
+TEST_F(OptionsTest, WhereTheMemoryIsUnknownTheFlagsMustSayIt) {
+  here_.memory_bytes = 0;
+  EXPECT_THAT(Read({"--segment-bytes=64K"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--segment-bytes"), HasSubstr("--copy-bytes"))));
+  const absl::StatusOr<Command> command = Read({"--segment-bytes=64K", "--copy-bytes=123"});
+  ASSERT_THAT(command, IsOk());
+  EXPECT_EQ(command->options.copy_bytes, 123);
+  EXPECT_THAT(Read({"--version"}), IsOk());
+  EXPECT_THAT(Read({"--help"}), IsOk());
 }
 
 TEST_F(OptionsTest, EveryFlagSetsItsOption) {
