@@ -2,15 +2,17 @@
 #include "daemon/device/cuda/linker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/fd.h"
+#include "base/read_to_end.h"
 #include "base/status_macros.h"
 #include "client/launch/cuda/cubin.h"
 #include "daemon/device/cuda/status.h"
@@ -26,11 +28,11 @@ constexpr size_t kLogBytes = 8192;
 constexpr size_t kMostAnswerBytes = size_t{32} << 20;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  std::ostringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string bytes;
+  const int code = file.ok() ? ReadToEnd(file.get(), bytes) : errno;
+  if (code == 0) return bytes;
+  return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", strerror(code)));
 }
 
 // Under a temporary name, then renamed: whoever sees the name sees the whole file. Where the disk

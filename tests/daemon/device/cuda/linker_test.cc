@@ -3,6 +3,7 @@
 // What the linker keeps, on disk and of answers that nobody takes, on the stand-in driver.
 #include "daemon/device/cuda/linker.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -76,6 +77,9 @@ TEST(LinkerTest, AnErrorThatNobodyTookIsLookedIntoAgain) {
     EXPECT_OK(bench.linker.Take(late, ""));
     EXPECT_THAT(bench.linker.Take("/nowhere/kernel.ptx", ""),
                 StatusIs(absl::StatusCode::kNotFound));
+    // It can be opened, and not read.
+    EXPECT_THAT(bench.linker.Take(::testing::TempDir(), ""),
+                StatusIs(absl::StatusCode::kNotFound, ::testing::HasSubstr("Is a directory")));
   });
 }
 
