@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/main/compile.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <set>
 #include <span>
-#include <thread>
 #include <utility>
 #include <variant>
 
@@ -46,13 +48,21 @@ v1::RaceVerdict VerdictOf(race::Verdict verdict) {
   return v1::RACE_VERDICT_UNSPECIFIED;
 }
 
-void Fail(const absl::Status& status, v1::Variant* variant) {
+// An error that says nothing of the variant: the machine lacks something, or the back end is lost.
+bool IsOfNoVariant(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsAborted(status);
+}
+
+// Errors: those that are of no variant.
+absl::Status Fail(const absl::Status& status, v1::Variant* variant) {
+  if (IsOfNoVariant(status)) return status;
   const bool is_over_limit = status.code() == absl::StatusCode::kResourceExhausted;
   variant->set_status(is_over_limit ? v1::VARIANT_STATUS_UNSUPPORTED
                                     : v1::VARIANT_STATUS_COMPILE_ERROR);
   const bool is_ours = status.code() == absl::StatusCode::kInternal;
   variant->set_reason(
       Concat(is_ours ? "the compiler is at fault: " : "", std::string(status.message())));
+  return absl::OkStatus();
 }
 
 // `kind`: "", or what the file is beside the variant's artifact. Errors: those of the disk alone.
@@ -89,7 +99,7 @@ v1::Shadow::Content ContentOf(passes::ShadowContent content) {
   return v1::Shadow::CONTENT_UNSPECIFIED;
 }
 
-// The race-recording form of a variant that was compiled. Errors: those of the disk alone.
+// The race-recording form of a variant that was compiled. Errors: those that are of no variant.
 absl::StatusOr<v1::Recording> CompileRecording(const Compilation& compilation,
                                                const ir::Function& function,
                                                const std::set<int32_t>& proved, int32_t index) {
@@ -101,6 +111,7 @@ absl::StatusOr<v1::Recording> CompileRecording(const Compilation& compilation,
   } else {
     code = GenerateCode(made.function, compilation.chip);
   }
+  if (IsOfNoVariant(code.status())) return code.status();
   if (!code.ok()) {
     recording.set_reason(std::string(code.status().message()));
     return recording;
@@ -127,10 +138,7 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
     return absl::OkStatus();
   }
   absl::StatusOr<ir::Function> function = LowerAndVerify(compilation, settings);
-  if (!function.ok()) {
-    Fail(function.status(), variant);
-    return absl::OkStatus();
-  }
+  if (!function.ok()) return Fail(function.status(), variant);
   std::set<int32_t> proved;
   if (compilation.check_races) {
     race::Report report = race::Check(*function);
@@ -144,10 +152,7 @@ absl::Status CompileInto(const Compilation& compilation, const sema::Settings& s
     }
   }
   absl::StatusOr<Code> code = GenerateCode(*function, compilation.chip);
-  if (!code.ok()) {
-    Fail(code.status(), variant);
-    return absl::OkStatus();
-  }
+  if (!code.ok()) return Fail(code.status(), variant);
   variant->set_status(v1::VARIANT_STATUS_COMPILED);
   ASSIGN_OR_RETURN(*variant->mutable_artifact(),
                    StoreArtifact(compilation, variant->index(), "", *std::move(code)));
@@ -168,26 +173,48 @@ absl::StatusOr<v1::Variant> CompileOne(const Compilation& compilation, int64_t i
   return variant;
 }
 
+void* RunWork(void* work) {
+  (*static_cast<const std::function<void()>*>(work))();
+  return nullptr;
+}
+
+// Fewer than `count`, perhaps none, where the system refuses.
+std::vector<pthread_t> StartThreads(size_t count, std::function<void()>* work) {
+  std::vector<pthread_t> threads;
+  pthread_t thread;
+  while (threads.size() < count && pthread_create(&thread, nullptr, RunWork, work) == 0) {
+    threads.push_back(thread);
+  }
+  return threads;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& compilation,
                                                          const std::vector<int64_t>& indexes,
                                                          const Watch& watch) {
-  std::vector<absl::StatusOr<v1::Variant>> outcomes(indexes.size(),
-                                                    absl::UnknownError("not compiled"));
+  std::vector<v1::Variant> variants(indexes.size());
   std::atomic<size_t> next = 0;
+  std::atomic<bool> has_failed = false;
   absl::Mutex mutex;
-  size_t done = 0;  // under the mutex
-  const auto work = [&] {
+  size_t done = 0;       // under the mutex
+  absl::Status failure;  // under the mutex: the first
+  std::function<void()> work = [&] {
     for (size_t i = next++; i < indexes.size(); i = next++) {
-      outcomes[i] = CompileOne(compilation, indexes[i]);
+      absl::StatusOr<v1::Variant> outcome = absl::UnknownError("not compiled");
+      if (!has_failed) outcome = CompileOne(compilation, indexes[i]);
       const absl::MutexLock lock(&mutex);
       ++done;
+      if (outcome.ok()) {
+        variants[i] = *std::move(outcome);
+      } else if (!has_failed.exchange(true)) {
+        failure = outcome.status();
+      }
     }
   };
   const size_t jobs = std::min<size_t>(std::max(compilation.jobs, 1), indexes.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < jobs; ++i) threads.emplace_back(work);
+  const std::vector<pthread_t> threads = StartThreads(jobs, &work);
+  if (threads.empty()) work();
   const auto all_are_done = [&] { return done == indexes.size(); };
   bool ends = false;
   while (!ends) {
@@ -197,12 +224,8 @@ absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& comp
     mutex.Unlock();
     watch(done_now);
   }
-  for (std::thread& thread : threads) thread.join();
-  std::vector<v1::Variant> variants;
-  for (absl::StatusOr<v1::Variant>& outcome : outcomes) {
-    RETURN_IF_ERROR(outcome.status());
-    variants.push_back(*std::move(outcome));
-  }
+  for (const pthread_t thread : threads) pthread_join(thread, nullptr);
+  RETURN_IF_ERROR(failure);
   return variants;
 }
 

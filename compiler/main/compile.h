@@ -40,7 +40,9 @@ struct Compilation {
 using Watch = std::function<void(size_t done)>;
 
 // The outcome of each variant of `indexes`, in that order. A variant that fails says so in its
-// outcome. Errors: what concerns no single variant, such as a full disk.
+// outcome. Errors, of no single variant: Unavailable where the machine lacks something, such as
+// room on a disk; Aborted where the back end broke off, and this process can compile no more. Then
+// the rest is not compiled.
 absl::StatusOr<std::vector<v1::Variant>> CompileVariants(const Compilation& compilation,
                                                          const std::vector<int64_t>& indexes,
                                                          const Watch& watch);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // phobos-compile: reads the command line and a file, runs what it asks for, prints the result.
+#include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <iostream>
+#include <new>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -27,6 +31,7 @@
 #include "compiler/sema/kernel.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/source.h"
+#include "llvm/Support/ErrorHandling.h"
 
 namespace phobos::compiler {
 namespace {
@@ -34,9 +39,19 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
-constexpr int kNotWritten = 3;
+constexpr int kMachineLacks = 3;  // room on a disk, memory, descriptors
+constexpr int kCrashed = 4;
 
 constexpr int kManifestFormat = 1;
+
+// Ends the process: a thread without memory can neither go on nor return an error.
+[[noreturn]] void EndWithoutMemory() {
+  static std::atomic_flag is_told;
+  while (is_told.test_and_set()) pause();  // another thread ends the process
+  constexpr std::string_view kLine = "memory: Cannot allocate memory\n";
+  (void)!write(STDERR_FILENO, kLine.data(), kLine.size());
+  _exit(kMachineLacks);
+}
 
 int64_t ThreadCpuNanoseconds() {
   timespec now = {};
@@ -81,7 +96,12 @@ int PrintDescription(const Options& options, const Source& source, const sema::K
   return kDone;
 }
 
-// Errors: Unavailable where the results cannot be written.
+int ExitCodeOf(const absl::Status& status) {
+  if (absl::IsUnavailable(status)) return kMachineLacks;
+  return absl::IsAborted(status) ? kCrashed : kFailed;
+}
+
+// Errors: as CompileVariants; Unavailable where the results cannot be written.
 absl::StatusOr<v1::Manifest> Compile(const Compilation& compilation,
                                      const std::vector<int64_t>& indexes) {
   if (!compilation.out.empty()) RETURN_IF_ERROR(MakeFolder(compilation.out));
@@ -106,10 +126,7 @@ absl::StatusOr<v1::Manifest> Compile(const Compilation& compilation,
 int CompileAndReport(const Options& options, const Compilation& compilation,
                      const std::vector<int64_t>& indexes) {
   const absl::StatusOr<v1::Manifest> manifest = Compile(compilation, indexes);
-  if (!manifest.ok()) {
-    return Complain(manifest.status(),
-                    absl::IsUnavailable(manifest.status()) ? kNotWritten : kFailed);
-  }
+  if (!manifest.ok()) return Complain(manifest.status(), ExitCodeOf(manifest.status()));
   if (options.format == Options::Format::kText) {
     std::cout << ManifestTable(*manifest);
   } else {
@@ -167,6 +184,13 @@ int RunOnFile(const Options& options) {
   return CompileAndReport(options, compilation, *indexes);
 }
 
+void PrepareForLacks() {
+  signal(SIGXFSZ, SIG_IGN);  // a file that is too large for a limit is an error of its write
+  std::set_new_handler(EndWithoutMemory);
+  llvm::install_bad_alloc_error_handler(
+      [](void* /*data*/, const char* /*reason*/, bool /*wants_report*/) { EndWithoutMemory(); });
+}
+
 int Run(int argc, char** argv) {
   const absl::StatusOr<Options> options = ParseOptions(argc, argv);
   if (!options.ok()) return Complain(options.status(), kUsage);
@@ -190,9 +214,10 @@ int Run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
+  phobos::compiler::PrepareForLacks();
   const int code = phobos::compiler::Run(argc, argv);
   std::cout.flush();
   if (std::cout) return code;
   std::cerr << "phobos-compile: the result could not be written\n";
-  return phobos::compiler::kNotWritten;
+  return phobos::compiler::kMachineLacks;
 }

@@ -180,18 +180,66 @@ class PhobosCompile(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "", f"mkdir {out}: Not a directory\n"))
 
         def no_room():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
         out = os.path.join(self.folder, "small")
         done = self.run_compiler(path, "--set", "T=32", "--out", out, preexec_fn=no_room)
         self.assertEqual((done.returncode, done.stdout), (3, ""))
-        self.assertRegex(done.stderr, f"^write {out}/.*: File too large$")
+        self.assertRegex(done.stderr, r"\Awrite .*: File too large\n\Z")
         self.assertEqual(os.listdir(out), [])
         with open("/dev/full", "w") as full:
             done = self.run_compiler(path, "--describe", stdout=full)
         self.assertEqual(done.returncode, 3)
         self.assertRegex(done.stderr, r"\Aphobos-compile: [^\n]+\n\Z")
+
+    def test_a_machine_that_lacks_something_is_3_and_no_fault_of_the_source(self):
+        path = self.write(ADD)
+
+        def limited(what, most):
+            out = os.path.join(self.folder, f"{what}-{most}")
+            done = self.run_compiler(path, "--all-variants", "--jobs", "2", "--out", out,
+                                     preexec_fn=lambda: resource.setrlimit(what, (most, most)))
+            if done.returncode == 0:
+                return done
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            self.assertFalse(os.path.exists(os.path.join(out, "manifest.json")))
+            return done
+
+        for most in range(4, 24):
+            done = limited(resource.RLIMIT_NOFILE, most)
+            if done.returncode == 0:
+                self.assertGreater(most, 5)
+                break
+            self.assertRegex(done.stderr, r"\A[a-z_0-9]+ .*: Too many open files\n\Z")
+        self.assertEqual(limited(resource.RLIMIT_NOFILE, 24).returncode, 0)
+
+    def test_a_compiler_without_memory_ends_with_3(self):
+        path = self.write(ADD)
+        lacking = 0
+        for megabytes in range(64, 512, 4):
+            most = megabytes << 20
+            done = self.run_compiler(path, "--all-variants", "--out", os.path.join(self.folder, "out"),
+                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+            if done.returncode == 127:  # the dynamic linker's: not even the program fits
+                continue
+            if done.returncode == 0:
+                break
+            self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+            self.assertRegex(done.stderr, r"\A.*: Cannot allocate memory\n\Z")
+            lacking += 1
+        self.assertEqual(done.returncode, 0)
+        self.assertGreater(lacking, 0)
+
+    def test_shared_memory_without_room_does_not_matter(self):
+        path = self.write(ADD)
+        script = "mount -t tmpfs -o size=4k none /dev/shm && cat /proc/self/exe >/dev/shm/full 2>/dev/null; exec \"$@\""
+        inside = ["unshare", "--map-root-user", "--mount"]
+        if subprocess.run([*inside, "mount", "-t", "tmpfs", "none", "/dev/shm"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("this machine lets nobody mount")
+        done = subprocess.run([*inside, "sh", "-c", script, "sh", COMPILER, path, "--all-variants"],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_a_wrong_kernel_is_no_fault_of_another(self):
         path = self.write(SEVERAL.rpartition("@ph.kernel")[0])

@@ -2,17 +2,18 @@
 #include "compiler/codegen/host/object/link.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
+#include <pthread.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
@@ -24,9 +25,15 @@ LLD_HAS_DRIVER(elf)
 namespace phobos::compiler::host {
 namespace {
 
-absl::Status ErrnoError(std::string_view call, std::string_view what) {
-  return absl::InternalError(
-      absl::StrCat(std::string(call), "(", std::string(what), "): ", std::strerror(errno)));
+// What a machine may lack for a link. lld tells of it in words alone.
+constexpr int kLacks[] = {EMFILE, ENFILE, ENOMEM, EAGAIN, ENOSPC, EDQUOT};
+
+constexpr size_t kReaderStackBytes = size_t{256} << 10;
+constexpr size_t kPipeBytes = size_t{64} << 10;
+
+absl::Status SystemError(std::string_view call, std::string_view what, int error) {
+  return absl::UnavailableError(
+      absl::StrCat(std::string(call), " ", std::string(what), ": ", std::strerror(error)));
 }
 
 class FileDescriptor {
@@ -35,75 +42,71 @@ class FileDescriptor {
   ~FileDescriptor() {
     if (fd_ >= 0) close(fd_);
   }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&&) = delete;
   int get() const { return fd_; }
+  std::string path() const { return absl::StrCat("/proc/self/fd/", fd_); }
 
  private:
-  const int fd_;
+  int fd_;
 };
 
-// A folder of this process alone, removed with the one file that may be in it.
-class OutputFolder {
- public:
-  static absl::StatusOr<OutputFolder> Make() {
-    std::string names;
-    // Memory first: lld maps its output file, and the file lives for a millisecond.
-    const char* tmpdir = getenv("TMPDIR");
-    for (std::string parent : {"/dev/shm", tmpdir != nullptr ? tmpdir : "", "/tmp"}) {
-      if (parent.empty()) continue;
-      std::string path = absl::StrCat(parent, "/phobos-link-XXXXXX");
-      if (mkdtemp(path.data()) != nullptr) return OutputFolder(std::move(path));
-      absl::StrAppend(&names, names.empty() ? "" : ", ", parent, " (", std::strerror(errno), ")");
+// The reading end of a pipe, and what came out of it.
+struct Stream {
+  FileDescriptor from;
+  std::string bytes;
+  int error = 0;
+};
+
+// Takes a share in the stream, which it may outlive.
+void* ReadToEnd(void* argument) {
+  const std::unique_ptr<std::shared_ptr<Stream>> owned(
+      static_cast<std::shared_ptr<Stream>*>(argument));
+  Stream& stream = **owned;
+  size_t size = 0;
+  for (;;) {
+    stream.bytes.resize(size + kPipeBytes);
+    const ssize_t got = read(stream.from.get(), stream.bytes.data() + size, kPipeBytes);
+    if (got > 0) size += static_cast<size_t>(got);
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) {
+      stream.error = errno;
+      break;
     }
-    return absl::InternalError(
-        absl::StrCat("mkdtemp: no folder for the linker's output could be made in ", names,
-                     "; make one of them writable or set TMPDIR"));
   }
-  OutputFolder(OutputFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  OutputFolder& operator=(OutputFolder&&) = delete;
-  ~OutputFolder() {
-    if (path_.empty()) return;
-    unlink(file().c_str());
-    rmdir(path_.c_str());
-  }
-  std::string file() const { return path_ + "/kernel.so"; }
+  stream.bytes.resize(size);
+  return nullptr;
+}
 
- private:
-  explicit OutputFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
+absl::StatusOr<pthread_t> StartReader(const std::shared_ptr<Stream>& stream) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kReaderStackBytes);
+  pthread_t reader;
+  auto share = std::make_unique<std::shared_ptr<Stream>>(stream);
+  const int error = pthread_create(&reader, &attributes, ReadToEnd, share.get());
+  pthread_attr_destroy(&attributes);
+  if (error != 0) return SystemError("pthread_create", "the linker's output", error);
+  share.release();
+  return reader;
+}
 
 absl::Status WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0) {
       if (errno == EINTR) continue;
-      return ErrnoError("write", "object file");
+      return SystemError("write", "object file", errno);
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return ErrnoError("open", path);
-  struct stat info;
-  if (fstat(file.get(), &info) != 0) return ErrnoError("fstat", path);
-  std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = read(file.get(), bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return ErrnoError("read", path);
-    done += static_cast<size_t>(got);
-  }
-  return bytes;
-}
-
+// Errors: Unavailable, Internal and Aborted, as LinkSharedObject.
 absl::Status RunLld(const std::string& input, const std::string& output) {
   static absl::Mutex lld_mutex(absl::kConstInit);
+  static bool is_lost = false;  // under the mutex
   const std::vector<const char*> arguments = {"ld.lld",
                                               "-shared",
                                               "-nostdlib",
@@ -123,22 +126,50 @@ absl::Status RunLld(const std::string& input, const std::string& output) {
   std::string words;
   llvm::raw_string_ostream stream(words);
   absl::MutexLock lock(&lld_mutex);
+  if (is_lost) return absl::AbortedError("lld broke off an earlier link and cannot be used again");
   const lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  if (result.retCode != 0) {
-    return absl::InternalError(absl::StrCat("lld could not link the kernel: ", stream.str()));
+  is_lost = !result.canRunAgain;
+  if (result.retCode == 0 && result.canRunAgain) return absl::OkStatus();
+  for (const int lack : kLacks) {
+    if (absl::StrContains(stream.str(), std::strerror(lack))) {
+      return SystemError("link", "kernel", lack);
+    }
   }
-  return absl::OkStatus();
+  const std::string what =
+      absl::StrCat("lld could not link the kernel (status ", result.retCode, "): ", stream.str());
+  return is_lost ? absl::AbortedError(what) : absl::InternalError(what);
+}
+
+// Links into a pipe. A file would have to lie on a disk with room for it: lld maps its output, and
+// a page that the disk has no room for ends the process. Nothing of a pipe stays behind either.
+absl::StatusOr<std::string> LinkIntoPipe(const std::string& input) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return SystemError("pipe2", "the linker's output", errno);
+  const auto stream = std::make_shared<Stream>(Stream{FileDescriptor(ends[0]), "", 0});
+  absl::Status linked;
+  pthread_t reader;
+  {
+    const FileDescriptor into(ends[1]);
+    ASSIGN_OR_RETURN(reader, StartReader(stream));
+    linked = RunLld(input, into.path());
+  }
+  if (!linked.ok()) {
+    // A link that was broken off may have left the pipe open, and then the reader waits for ever.
+    pthread_detach(reader);
+    return linked;
+  }
+  pthread_join(reader, nullptr);
+  if (stream->error != 0) return SystemError("read", "the linker's output", stream->error);
+  return std::move(stream->bytes);
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> LinkSharedObject(std::string_view object) {
   const FileDescriptor input(memfd_create("phobos-object", MFD_CLOEXEC));
-  if (input.get() < 0) return ErrnoError("memfd_create", "object file");
+  if (input.get() < 0) return SystemError("memfd_create", "object file", errno);
   RETURN_IF_ERROR(WriteAll(input.get(), object));
-  ASSIGN_OR_RETURN(const OutputFolder folder, OutputFolder::Make());
-  RETURN_IF_ERROR(RunLld(absl::StrCat("/proc/self/fd/", input.get()), folder.file()));
-  return ReadFile(folder.file());
+  return LinkIntoPipe(input.path());
 }
 
 }  // namespace phobos::compiler::host

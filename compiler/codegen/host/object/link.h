@@ -13,8 +13,10 @@
 namespace phobos::compiler::host {
 
 // The bytes of a shared object that needs no other library and exports what `object` exports. The
-// same object gives the same bytes. Internal, with lld's words: an undefined symbol, no room for
-// temporary files, any fault of lld.
+// same object gives the same bytes; nothing is written to a disk. Errors: Unavailable with the
+// system's word where the machine lacks descriptors, memory or threads. Internal with lld's words:
+// an undefined symbol, any fault of lld. Aborted: lld broke off this link or an earlier one, and no
+// further link of this process can be believed.
 absl::StatusOr<std::string> LinkSharedObject(std::string_view object);
 
 }  // namespace phobos::compiler::host
