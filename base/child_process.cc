@@ -58,8 +58,10 @@ void ResetSignals() {
 // Moves the descriptors to their numbers. They are first copied above all targets, so that no
 // target overwrites a source.
 bool PlaceDescriptors(Plan& plan) {
-  plan.error_pipe = fcntl(plan.error_pipe, F_DUPFD_CLOEXEC, plan.first_free);
-  if (plan.error_pipe < 0) return false;
+  // The old number is what tells of a failure of this very line.
+  const int error_pipe = fcntl(plan.error_pipe, F_DUPFD_CLOEXEC, plan.first_free);
+  if (error_pipe < 0) return false;
+  plan.error_pipe = error_pipe;
   for (ChildDescriptor& descriptor : plan.descriptors) {
     descriptor.ours = fcntl(descriptor.ours, F_DUPFD_CLOEXEC, plan.first_free);
     if (descriptor.ours < 0) return false;
