@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "base/concat.h"
 #include "base/status_macros.h"
+#include "compiler/codegen/kernel/machine_code.h"
 #include "compiler/main/backend.h"
 #include "compiler/main/compile.h"
 #include "compiler/main/fingerprint.h"
@@ -31,7 +32,6 @@
 #include "compiler/sema/kernel.h"
 #include "compiler/syntax/parser.h"
 #include "compiler/syntax/source.h"
-#include "llvm/Support/ErrorHandling.h"
 
 namespace phobos::compiler {
 namespace {
@@ -187,8 +187,7 @@ int RunOnFile(const Options& options) {
 void PrepareForLacks() {
   signal(SIGXFSZ, SIG_IGN);  // a file that is too large for a limit is an error of its write
   std::set_new_handler(EndWithoutMemory);
-  llvm::install_bad_alloc_error_handler(
-      [](void* /*data*/, const char* /*reason*/, bool /*wants_report*/) { EndWithoutMemory(); });
+  codegen::EndWithoutMemoryBy(EndWithoutMemory);
 }
 
 int Run(int argc, char** argv) {

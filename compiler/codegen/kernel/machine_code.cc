@@ -14,6 +14,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
@@ -143,6 +144,14 @@ absl::Status RunGuarded(const std::string& what, llvm::function_ref<void()> work
   if (net.RunSafely(work)) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("LLVM or lld crashed (code ", net.RetCode, ") while compiling ", what));
+}
+
+void EndWithoutMemoryBy(void (*end)()) {
+  llvm::install_bad_alloc_error_handler(
+      [](void* by, const char* /*reason*/, bool /*wants_report*/) {
+        reinterpret_cast<void (*)()>(by)();
+      },
+      reinterpret_cast<void*>(end));
 }
 
 }  // namespace phobos::compiler::codegen

@@ -36,6 +36,10 @@ absl::StatusOr<std::string> MakeMachineCode(llvm::Module& module, llvm::TargetMa
 // which names `what`, and the process goes on.
 absl::Status RunGuarded(const std::string& what, llvm::function_ref<void()> work);
 
+// Has `end` called where LLVM gets no memory, which would else look like a crash. `end` ends the
+// process; several threads may call it. REQUIRES: called once, before any other thread is there.
+void EndWithoutMemoryBy(void (*end)());
+
 }  // namespace phobos::compiler::codegen
 
 #endif  // PHOBOS_COMPILER_CODEGEN_KERNEL_MACHINE_CODE_H_
