@@ -317,37 +317,36 @@ def make_exception(code, fields):
         UNIMPLEMENTED: "unsupported",
         UNAVAILABLE: "no_daemon",
     }
+    reason = reason or words.get(code, "internal")
     kinds = {
-        "bad_source": _errors.KernelSourceError,
-        "unknown_kernel": _errors.KernelSourceError,
         "bad_argument": _errors.ArgumentError,
-        "no_winner": _errors.TuneError,
-        "out_of_memory": _errors.TuneError,
-        "timeout": _errors.TuneCancelledError,
-        "reference_failed": _errors.ReferenceFailedError,
+        "bad_source": _errors.KernelSourceError,
         "cancelled": _errors.TuneCancelledError,
-        "race": _errors.LaunchError,
-        "no_device": _errors.DaemonError,
-        "not_permitted": _errors.DaemonError,
         "draining": _errors.DaemonError,
+        "internal": _errors.DaemonError,
         "limit": _errors.DaemonError,
         "machine": _errors.DaemonError,
+        "no_daemon": _errors.DaemonError,
+        "no_device": _errors.DaemonError,
+        "no_winner": _errors.TuneError,
+        "not_found": _errors.DaemonError,
+        "not_permitted": _errors.DaemonError,
+        "out_of_memory": _errors.TuneError,
+        "race": _errors.LaunchError,
+        "reference_failed": _errors.ReferenceFailedError,
+        "refused": _errors.LaunchError,
+        "timeout": _errors.TuneCancelledError,
+        "unknown_kernel": _errors.KernelSourceError,
+        "unsupported": _errors.UnsupportedError,
     }
-    by_code = {
-        CANCELLED: _errors.TuneCancelledError,
-        INVALID_ARGUMENT: _errors.ArgumentError,
-        PERMISSION_DENIED: _errors.DaemonError,
-        RESOURCE_EXHAUSTED: _errors.DaemonError,
-        UNIMPLEMENTED: _errors.UnsupportedError,
-        UNAVAILABLE: _errors.DaemonError,
-    }
-    kind = kinds.get(reason) or by_code.get(code) or _errors.LaunchError
+    # A reason of a later library goes by its code.
+    kind = kinds.get(reason) or kinds[words.get(code, "internal")]
     variants = [Variant(record) for record in json.loads(fields["variants_json"] or "[]")]
     return kind(
         fields["message"] or f"code {code}",
         kernel=fields["kernel"],
         key=fields["key"],
-        reason=reason or words.get(code, "internal"),
+        reason=reason,
         remedy=fields["remedy"],
         variants=variants,
     )

@@ -155,15 +155,21 @@ class LaunchTest(Case):
             (9, "no_winner", ph.TuneError), (9, "race", ph.LaunchError),
             (14, "", ph.DaemonError), (7, "", ph.DaemonError),
             (8, "out_of_memory", ph.TuneError), (4, "timeout", ph.TuneCancelledError),
-            (12, "", ph.UnsupportedError),
+            (12, "", ph.UnsupportedError), (1, "", ph.TuneCancelledError), (4, "", ph.TuneCancelledError),
+            (5, "", ph.DaemonError), (8, "", ph.DaemonError), (14, "machine", ph.DaemonError),
+            *((code, "", ph.DaemonError) for code in (2, 6, 10, 11, 13, 15)),
+            (3, "99", ph.ArgumentError), (13, "99", ph.DaemonError),
             (3, "", ph.ArgumentError), (9, "", ph.LaunchError), (9, "reference_failed", ph.ReferenceFailedError),
         ):  # fmt: skip
             fake.fail("prepare", code, reason)
             with self.assertRaises(ph.PhobosError) as caught:
                 make()[blocks](self.x, self.out, 0.5)
             self.assertIs(type(caught.exception), kind, (code, reason))
-            said = {14: "no_daemon", 3: "bad_argument", 7: "not_permitted", 9: "refused", 12: "unsupported"}
-            self.assertEqual(caught.exception.reason, reason or said[code])
+            said = {
+                1: "cancelled", 3: "bad_argument", 4: "timeout", 5: "not_found", 7: "not_permitted",
+                8: "limit", 9: "refused", 12: "unsupported", 14: "no_daemon",
+            }  # fmt: skip
+            self.assertEqual(caught.exception.reason, reason or said.get(code, "internal"))
 
     def test_every_refusal_of_the_library_has_a_reason_and_a_remedy(self):
         add = make(scaled)
