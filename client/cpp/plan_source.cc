@@ -45,9 +45,13 @@ KernelRef RefOf(const KernelSource& source) {
   return ref;
 }
 
-// What a daemon is wanted for where nothing is to be tuned.
+// What a daemon is wanted for where nothing is to be tuned. An error with a reason is the answer of
+// one that is there.
 Status WithoutDaemon(const Status& status, const StatusOr<Policy>& policy) {
   if (status.code() != Code::kUnavailable || !policy.ok() || *policy != Policy::kOff) return status;
+  const bool has_answered =
+      status.detail() != nullptr && status.detail()->reason != ErrorReason::kUnspecified;
+  if (has_answered) return status;
   return Status(status.code(),
                 "PHOBOS_TUNE=off launches first choices, and it is the daemon that compiles them "
                 "(it tunes nothing then); " +

@@ -90,6 +90,7 @@ FakeTuner::FakeTuner() : description(AddDescription()), daemon_("", FakeDaemon::
   daemon_.compile = [this](auto*, const proto::CompileRequest& request,
                            proto::CompileResponse* response) {
     ++compiles;
+    if (!compile_status.ok()) return compile_status;
     if (!Knows(request.kernel())) {
       response->mutable_need_source();
       return grpc::Status::OK;

@@ -55,7 +55,8 @@ class FakeTuner {
   std::atomic<bool> hides_paths = false;
   std::atomic<int> file_of = -1;               // the variant whose file plans name; -1: their own
   std::atomic<bool> spoils_artifacts = false;  // in what it sends
-  // Of Compile.
+  // Of Compile: not OK is what it answers.
+  grpc::Status compile_status;
   compiler::v1::RaceVerdict race_verdict = compiler::v1::RACE_VERDICT_RACE_FREE;
 
   // Stores a Result at N as if somebody had tuned it.

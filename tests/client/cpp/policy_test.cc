@@ -8,11 +8,14 @@
 #include <string>
 #include <thread>
 
+#include "google/protobuf/any.pb.h"
+#include "proto/phobos/tuner/v1/types.pb.h"
 #include "tests/client/cpp/kernel_fixture.h"
 
 namespace phobos {
 namespace {
 
+namespace proto = ::phobos::tuner::v1;
 using phobos::testing::AddGrid;
 using std::chrono::milliseconds;
 
@@ -71,6 +74,33 @@ TEST_F(PolicyTest, PolicyWithoutADaemon) {
   Arrays b(1000);
   EXPECT_EQ(Launch(*off, b), "ok");
   EXPECT_TRUE(b.IsSum());
+}
+
+// An answer of Unavailable that says why.
+grpc::Status Unavailable(proto::ErrorReason reason, const std::string& message) {
+  proto::ErrorDetail detail;
+  detail.set_reason(reason);
+  google::protobuf::Any any;
+  any.PackFrom(detail);
+  const std::string bytes = any.SerializeAsString();
+  EXPECT_LT(bytes.size(), 128u);
+  // google.rpc.Status {details: [any]}.
+  return grpc::Status(grpc::StatusCode::UNAVAILABLE, message,
+                      std::string("\x1a") + static_cast<char>(bytes.size()) + bytes);
+}
+
+TEST_F(PolicyTest, WhatADaemonAnswersIsNotToldAsItsAbsence) {
+  for (const proto::ErrorReason reason :
+       {proto::ERROR_REASON_MACHINE, proto::ERROR_REASON_DRAINING}) {
+    tuner_.compile_status = Unavailable(reason, "no space left");
+    Arrays a(1000);
+    EXPECT_EQ(Launch(*Open(true, "off"), a), "no space left");
+  }
+  tuner_.compile_status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "the connection broke");
+  Arrays a(1000);
+  EXPECT_EQ(Launch(*Open(true, "off"), a),
+            "PHOBOS_TUNE=off launches first choices, and it is the daemon that compiles them (it "
+            "tunes nothing then); the connection broke");
 }
 
 TEST_F(PolicyTest, AnUnknownPolicyIsAnError) {
