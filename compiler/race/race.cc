@@ -53,7 +53,9 @@ std::string WitnessText(const ir::Function& function, const Witness& witness) {
 // What a position depends on that stands in the way of a proof, or empty.
 std::string_view WhyUnknown(const Symbols& symbols, const Access& access) {
   for (size_t d = 0; d < access.positions.size(); ++d) {
-    if (access.lengths[d] == 0) return "values in memory";
+    if (access.lengths[d] == 0) {
+      return "a tile of places, which is not followed; a slice, as A[start:+LENGTH], is";
+    }
     for (const auto& [atom, coefficient] : access.positions[d].terms) {
       const Atom& one = symbols.atoms()[atom];
       if (one.kind == Atom::Kind::kUnknown) return one.why;

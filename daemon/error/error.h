@@ -41,7 +41,9 @@ absl::Status Stopping();
 // What to do about blocks that race.
 inline constexpr char kRaceRemedy[] =
     "let no block touch an element that another one writes, and no scatter name one twice: give "
-    "each block elements of its own, or update those that are shared by ph.atomic_add and the like";
+    "each block elements of its own, or update those that are shared by ph.atomic_add and the like "
+    "(places that a scatter loads past the end of their tensor are 0: give ph.load(p[i:+B], "
+    "fill=-1))";
 
 // `status` with this detail instead of the one it has. OK stays OK.
 absl::Status Attach(const absl::Status& status, const tuner::v1::ErrorDetail& detail);

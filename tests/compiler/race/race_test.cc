@@ -285,7 +285,11 @@ TEST(Race, Atomics) {
        kFree},
       {"at a place from memory beside a store",
        Counting("out[ph.ctx.block.x] = 0\nph.atomic_add(out[x[0:+4]], 1)"), kUnproven,
-       "depends on values in memory"},
+       "its position depends on a tile of places, which is not followed; a slice, as "
+       "A[start:+LENGTH], is"},
+      {"at a tile of the block's own places",
+       Counting("out[ph.ctx.block.x * 4 + ph.iota(4)] = 1"), kUnproven, "a tile of places"},
+      {"at a slice of them", Counting("out[ph.ctx.block.x * 4:+4] = 1"), kFree},
   });
 }
 
