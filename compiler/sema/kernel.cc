@@ -281,13 +281,13 @@ std::string BrokenBy(const Kernel& kernel, const Condition& condition, const Set
     return ConstantError{span, Concat("'", name, "' has no value"), ""};
   };
   const std::variant<ConstantValue, ConstantError> value = Evaluate(*condition.expr, lookup);
-  const std::string what = Concat(condition.is_assumption ? "the assumption " : "the constraint ",
-                                  condition.text, " (line ", condition.line, ")");
+  const std::string what = Concat(condition.is_assumption ? "ph.assume(" : "@ph.constraint(",
+                                  condition.text, ") at line ", condition.line);
   if (const auto* error = std::get_if<ConstantError>(&value)) {
     return Concat(what, " cannot be computed for ", Show(settings), ": ", error->problem);
   }
   return IsTrue(std::get<ConstantValue>(value)) ? ""
-                                                : Concat(what, " is false for ", Show(settings));
+                                                : Concat(what, " does not hold: ", Show(settings));
 }
 
 }  // namespace

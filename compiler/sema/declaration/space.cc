@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<ConstantValue>> WrittenValues(const DeclarationScope&
   if (elements == nullptr) {
     return scope.source.Error(
         expr.span, Concat("the values of '", name, "' are no list"),
-        std::holds_alternative<ast::Name>(expr.node)
+        std::holds_alternative<ast::Name>(expr.node) || std::holds_alternative<ast::Call>(expr.node)
             ? Concat("write the values themselves: ", kBothReadings)
             : Concat("write ", name, "=[", scope.source.text(expr.span).substr(0, 20), "]; ",
                      kBothReadings));

@@ -334,7 +334,15 @@ absl::StatusOr<Value> Checker::EvalIota(const ast::Expr& length) {
 
 absl::StatusOr<Value> Checker::EvalFill(const std::vector<const ast::Expr*>& arguments,
                                         bool has_value, Span span) {
-  ASSIGN_OR_RETURN(DType dtype, EvalDType(*arguments[0]));
+  ASSIGN_OR_RETURN(const Operand first, EvalOperand(*arguments[0]));
+  if (first.value.kind != Value::Kind::kDType) {
+    return Error(
+        first.span,
+        Concat("the type comes first, and this is ", Describe(first.value, kernel_.params)),
+        has_value ? "write ph.full(ph.f32, 1.0, LENGTH), with a length for each side"
+                  : "write ph.zeros(ph.f32, LENGTH), with a length for each side");
+  }
+  const DType dtype = first.value.dtype;
   Operand filler{Value::OfInt(0), span};
   const size_t sides = has_value ? 2 : 1;
   if (has_value) {

@@ -17,7 +17,7 @@ absl::StatusOr<Value> Checker::EvalCall(const ast::Call& call, Span span) {
   if (const auto* attribute = std::get_if<ast::Attribute>(&call.callee->node)) {
     std::string instead =
         FindBuiltin(attribute->name) != nullptr ? attribute->name + "(x)" : "exp(x)";
-    if (attribute->name == "astype") instead = "cast(x, ph.f32)";
+    if (attribute->name == "astype" || attribute->name == "to") instead = "cast(x, ph.f32)";
     if (attribute->name == "view") instead = "bitcast(x, ph.i32)";
     return Error(call.callee->span,
                  Concat("values have no methods such as .", attribute->name, "()"),

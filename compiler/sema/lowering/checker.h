@@ -149,7 +149,8 @@ class Checker {
                                       Span span);
   absl::StatusOr<Value> EvalScan(const Builtin& builtin, const Arguments& arguments, Span span);
   // The axes that are written, from 0, in order; all of them where none is.
-  absl::StatusOr<std::vector<int32_t>> Axes(const ast::Expr* expr, const Operand& tile);
+  absl::StatusOr<std::vector<int32_t>> Axes(const ast::Expr* expr, const Operand& tile,
+                                            const Builtin& builtin);
   absl::Status CheckOneAxis(const std::vector<int32_t>& axes, const ast::Expr* expr,
                             const Operand& tile, const Builtin& builtin) const;
   absl::StatusOr<bool> KeepsSides(const ast::Expr* expr);

@@ -178,7 +178,8 @@ absl::StatusOr<Value> Checker::LogicSide(const Operand& operand, std::string_vie
     return Error(
         operand.span,
         Concat(std::string(word), " is for scalars, and this is ", Describe(value, kernel_.params)),
-        Concat("write ", word == "and" ? "a & b" : "a | b", " for tiles of bools"));
+        Concat("write ", word == "and" ? "a & b" : "a | b",
+               " for tiles of bools, with parentheses around comparisons"));
   }
   if (!is_bool) {
     return Error(operand.span,

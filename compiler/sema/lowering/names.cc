@@ -29,6 +29,42 @@ std::optional<int32_t> AxisOf(const std::string& name) {
   return std::nullopt;
 }
 
+// What NumPy and Triton call it, and what stands for it here.
+std::string_view WordHere(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"arange", "ph.iota(LENGTH)"},
+      {"program_id", "ph.ctx.block.x (or .y, .z)"},
+      {"num_programs", "ph.ctx.grid.x (or .y, .z)"},
+      {"static_range", "ph.range(n)"},
+      {"astype", "ph.cast(x, ph.f32)"},
+      {"to", "ph.cast(x, ph.f32)"},
+      {"view", "ph.bitcast(x, ph.i32)"},
+      {"empty", "ph.zeros(ph.f32, LENGTH)"},
+      {"zeros_like", "ph.zeros(ph.f32, LENGTH)"},
+      {"ones", "ph.full(ph.f32, 1.0, LENGTH)"},
+      {"power", "ph.pow(x, y)"},
+      {"expand_dims", "t[:, None]"},
+      {"concatenate", "ph.join(a, b)"},
+      {"matmul", "ph.dot(a, b)"},
+      {"float16", "ph.f16"},
+      {"bfloat16", "ph.bf16"},
+      {"float32", "ph.f32"},
+      {"float64", "ph.f64"},
+      {"int8", "ph.i8"},
+      {"int16", "ph.i16"},
+      {"int32", "ph.i32"},
+      {"int64", "ph.i64"},
+      {"uint8", "ph.u8"},
+      {"uint16", "ph.u16"},
+      {"uint32", "ph.u32"},
+      {"uint64", "ph.u64"},
+  };
+  for (const auto& [theirs, ours] : kWords) {
+    if (theirs == name) return ours;
+  }
+  return "";
+}
+
 }  // namespace
 
 bool Checker::FindInKernel(std::string_view name, Value* value) {
@@ -136,6 +172,8 @@ absl::Status Checker::UnknownLanguageName(const ast::LanguageName& name, Span sp
   if (name.path[0] == "ctx") {
     return Error(span, what, "write ph.ctx.block.x (or .y, .z), or ph.ctx.grid.x");
   }
+  const std::string_view here = WordHere(name.path[0]);
+  if (!here.empty()) return Error(span, what, Concat("write ", here));
   const std::string_view nearest = Nearest(name.path[0], LanguageNames());
   if (nearest.empty() || nearest == name.path[0]) {
     return Error(span, what, "docs/language.md lists the names of the language");

@@ -187,8 +187,12 @@ absl::StatusOr<Value> Checker::Binary(BinaryOp op, const Operand& a, const Opera
                  "write // for integer division, or ph.cast one side to ph.f32");
   }
   if (is_logic && ir::IsFloat(dtype)) {
-    return Error(span, Concat(spelling, " works on integers and bools, not on floats"),
-                 "ph.cast the floats to an integer type, or ph.bitcast them to work on their bits");
+    return Error(
+        span, Concat(spelling, " works on integers and bools, not on floats"),
+        IsBitwise(op)
+            ? Concat("put parentheses around comparisons, (a > 0) ", spelling,
+                     " (b > 0); or ph.cast floats to integers, ph.bitcast them for their bits")
+            : "ph.cast the floats to an integer type, or ph.bitcast them to work on their bits");
   }
   if (dtype == DType::kBool && !IsBitwise(op)) {
     return Error(span, Concat(spelling, " works on numbers, and both sides are bools"),
@@ -274,7 +278,14 @@ absl::StatusOr<int64_t> Checker::ConstantInt(const Operand& operand, int64_t low
                                              int64_t highest, const std::string& what) const {
   std::optional<WideInt> known = KnownInt(operand.value);
   const bool is_float = operand.value.is_literal() && IsFloat(operand.value.literal);
-  if (!known.has_value() || is_float) {
+  const bool is_constant = operand.value.is_literal() || operand.value.known.has_value();
+  if (is_constant && (!known.has_value() || is_float)) {
+    return Error(
+        operand.span,
+        Concat(what, " is an integer, and this is ", Describe(operand.value, kernel_.params)),
+        is_float ? "write an integer; // divides integers to one" : "write an integer");
+  }
+  if (!known.has_value()) {
     return Error(
         operand.span,
         Concat(what, " must be known at compile time, and this is ",

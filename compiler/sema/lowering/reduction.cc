@@ -39,9 +39,16 @@ DType ResultType(const Builtin& builtin, DType working, DType dtype) {
   return ir::IsFloat(dtype) && ir::BitWidth(dtype) == 16 && ir::IsFloat(working) ? dtype : working;
 }
 
+// What no axis can be: 0.0, '1', a tile.
+bool IsNoAxis(const Value& value) {
+  if (value.is_literal()) return !std::holds_alternative<WideInt>(value.literal);
+  return !value.is_scalar() || !ir::IsInteger(value.type.dtype);
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<int32_t>> Checker::Axes(const ast::Expr* expr, const Operand& tile) {
+absl::StatusOr<std::vector<int32_t>> Checker::Axes(const ast::Expr* expr, const Operand& tile,
+                                                   const Builtin& builtin) {
   std::vector<int32_t> axes;
   Operand operand;
   if (expr != nullptr) {
@@ -55,6 +62,14 @@ absl::StatusOr<std::vector<int32_t>> Checker::Axes(const ast::Expr* expr, const 
   std::vector<Value> written = {operand.value};
   if (operand.value.kind == Value::Kind::kTuple) written = operand.value.elements;
   for (Value& value : written) {
+    if (IsNoAxis(value)) {
+      const std::string name(builtin.name);
+      const bool has_pair = name == "max" || name == "min";
+      return Error(operand.span,
+                   Concat("an axis is an integer, and this is ", Describe(value, kernel_.params)),
+                   has_pair ? Concat("write axis=0; of two values it is ph.", name, "imum(a, b)")
+                            : "write axis=0");
+    }
     ASSIGN_OR_RETURN(
         const int64_t axis,
         ConstantInt({std::move(value), operand.span}, -rank, rank - 1,
@@ -116,7 +131,7 @@ absl::StatusOr<Value> Checker::EvalReduction(const Builtin& builtin,
   std::vector<int32_t> axes = {1};
   bool keeps = true;
   if (!is_row) {
-    ASSIGN_OR_RETURN(axes, Axes(arguments[1], tile));
+    ASSIGN_OR_RETURN(axes, Axes(arguments[1], tile, builtin));
     if (ir::GivesPlace(builtin.opcode)) {
       RETURN_IF_ERROR(CheckOneAxis(axes, arguments[1], tile, builtin));
     }
@@ -148,7 +163,7 @@ absl::StatusOr<Value> Checker::EvalReduction(const Builtin& builtin,
 absl::StatusOr<Value> Checker::EvalScan(const Builtin& builtin,
                                         const std::vector<const ast::Expr*>& arguments, Span span) {
   ASSIGN_OR_RETURN(Operand tile, EvalTile(*arguments[0], Concat("ph.", std::string(builtin.name))));
-  ASSIGN_OR_RETURN(const std::vector<int32_t> axes, Axes(arguments[1], tile));
+  ASSIGN_OR_RETURN(const std::vector<int32_t> axes, Axes(arguments[1], tile, builtin));
   RETURN_IF_ERROR(CheckOneAxis(axes, arguments[1], tile, builtin));
   const DType dtype = tile.value.type.dtype;
   const DType working = WorkingType(builtin, dtype);

@@ -21,6 +21,31 @@ std::string DimText(const ir::Dim& dim, const std::vector<ir::Extent>& extents) 
   return dim.extent >= 0 ? extents[dim.extent].name : Concat(dim.literal);
 }
 
+// x[i:+B, None]: what is meant is x[i:+B][:, None].
+std::string AxisRemedy(const Source& source, const std::string& tensor, const ast::Index& index) {
+  std::vector<std::string> loaded;
+  std::vector<std::string> axes;
+  for (const ast::Subscript& subscript : index.subscripts) {
+    const bool is_axis = subscript.kind == ast::Subscript::Kind::kNewAxis;
+    if (!is_axis) loaded.emplace_back(source.text(subscript.span));
+    if (subscript.kind != ast::Subscript::Kind::kIndex) axes.emplace_back(is_axis ? "None" : ":");
+  }
+  if (loaded.empty()) return "load a tile first, then add the axis: t[:, None]";
+  return Concat("load the tile first, then add the axis: ", tensor, "[",
+                absl::StrJoin(loaded, ", "), "][", absl::StrJoin(axes, ", "), "]");
+}
+
+// Of an atomic that is given a tile for one element.
+std::string OneElementRemedy(ir::Opcode opcode) {
+  std::string_view one;
+  if (opcode == ir::Opcode::kAtomicAdd) one = "sum";
+  if (opcode == ir::Opcode::kAtomicMaximum) one = "max";
+  if (opcode == ir::Opcode::kAtomicMinimum) one = "min";
+  const std::string each = "name as many elements as the tile has: A[i:+LENGTH]";
+  if (one.empty()) return each;
+  return Concat("make one number of the tile first: ph.", one, "(t); or ", each);
+}
+
 }  // namespace
 
 absl::StatusOr<Value> Checker::EvalIndex(const ast::Index& index, Span span) {
@@ -39,6 +64,11 @@ absl::StatusOr<Access> Checker::CheckAccess(const ast::Index& index, const Opera
   access.param = tensor.value.param;
   access.span = span;
   const ir::Param& param = kernel_.params[access.param];
+  for (const ast::Subscript& subscript : index.subscripts) {
+    if (subscript.kind != ast::Subscript::Kind::kNewAxis) continue;
+    return Error(subscript.span, "a tensor takes no new axis",
+                 AxisRemedy(source_, param.name, index));
+  }
   if (index.subscripts.size() != param.dims.size()) {
     std::vector<std::string> example;
     for (size_t i = 0; i < param.dims.size(); ++i) {
@@ -79,10 +109,9 @@ absl::Status Checker::CheckSubscript(const ast::Subscript& subscript, const ir::
     case ast::Subscript::Kind::kSlice:
       return CheckBoundSlice(subscript, dim, tensor, access);
     case ast::Subscript::Kind::kNewAxis:
-      break;
+      break;  // CheckAccess has refused it
   }
-  return Error(subscript.span, "a tensor takes no new axis",
-               "load the tile first, then add the axis: t[:, None]");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Value> Checker::Position(const Operand& operand) {
@@ -254,6 +283,12 @@ absl::StatusOr<Value> Checker::EvalAtomic(const Builtin& builtin,
   std::vector<Value> operands;
   for (size_t i = 1; i < arguments.size(); ++i) {
     ASSIGN_OR_RETURN(Operand operand, EvalNumber(*arguments[i]));
+    if (type.is_scalar() && !operand.value.is_scalar()) {
+      return Error(operand.span,
+                   Concat(TargetText(access), " is one element, and this is ",
+                          Describe(operand.value, kernel_.params)),
+                   OneElementRemedy(builtin.opcode));
+    }
     ASSIGN_OR_RETURN(Value value, ToTarget(operand, type, TargetText(access)));
     operands.push_back(std::move(value));
   }

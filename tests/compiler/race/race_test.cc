@@ -287,8 +287,8 @@ TEST(Race, Atomics) {
        Counting("out[ph.ctx.block.x] = 0\nph.atomic_add(out[x[0:+4]], 1)"), kUnproven,
        "its position depends on a tile of places, which is not followed; a slice, as "
        "A[start:+LENGTH], is"},
-      {"at a tile of the block's own places",
-       Counting("out[ph.ctx.block.x * 4 + ph.iota(4)] = 1"), kUnproven, "a tile of places"},
+      {"at a tile of the block's own places", Counting("out[ph.ctx.block.x * 4 + ph.iota(4)] = 1"),
+       kUnproven, "a tile of places"},
       {"at a slice of them", Counting("out[ph.ctx.block.x * 4:+4] = 1"), kFree},
   });
 }

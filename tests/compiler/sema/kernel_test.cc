@@ -150,7 +150,7 @@ TEST(Conditions, OverConstantsAreDecidedNow) {
   EXPECT_TRUE(kernel.conditions[3].is_assumption);
   EXPECT_EQ(kernel.conditions[4].line, 9);
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(0)),
-              HasSubstr("A % C == 0 (line 5) is false for A=1"));
+              HasSubstr("@ph.constraint(A % C == 0) at line 5 does not hold: A=1"));
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(2)), IsEmpty());
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(3)), HasSubstr("P == \"f16\""));
   EXPECT_THAT(ExcludedReason(kernel, kernel.VariantSettings(5)), IsEmpty());

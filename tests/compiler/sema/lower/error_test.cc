@@ -445,6 +445,43 @@ TEST(Errors, PairsAndRandomNumbers) {
 }
 
 // Inlining cannot make a kernel without bound.
+TEST(Errors, WhatNumPyAndTritonWrite) {
+  const Case cases[] = {
+      {"t: ph.let = ph.arange(0, 4)", "ph.arange", "'ph.arange' is not in the language",
+       "write ph.iota(LENGTH)"},
+      {"out[0] = ph.program_id(0)", "ph.program_id", "", "write ph.ctx.block.x"},
+      {"out[0] = ph.num_programs(0)", "ph.num_programs", "", "write ph.ctx.grid.x"},
+      {"out[0] = ph.cast(n, ph.float32)", "ph.float32", "", "write ph.f32"},
+      {"t: ph.let = x[0:+4].to(ph.f16)", "x[0:+4].to", "values have no methods such as .to()",
+       "ph.cast(x, ph.f32)"},
+      {"t: ph.let = ph.max(x[0:+4], 0.0)", "0.0",
+       "an axis is an integer, and this is the constant 0.0",
+       "of two values it is ph.maximum(a, b)"},
+      {"t: ph.let = ph.min(x[0:+4], x[4:+4])", "x[4:+4]",
+       "an axis is an integer, and this is an f32 tile", "ph.minimum(a, b)"},
+      {"t: ph.let = ph.sum(x[0:+4], axis='1')", "'1'",
+       "an axis is an integer, and this is the constant \"1\"", "write axis=0"},
+      {"t: ph.let = x[0:+4.0]", "4.0",
+       "the length of a slice is an integer, and this is the constant 4.0", "write an integer"},
+      {"for i in ph.range(4, unroll='2'):\n    pass", "'2'",
+       "unroll is an integer, and this is the constant", "write an integer"},
+      {"v: ph.let = x[0:+4]\nt: ph.let = v > 0.0 & v < 1.0", "0.0 & v",
+       "& works on integers and bools, not on floats",
+       "parentheses around comparisons, (a > 0) & "},
+      {"t: ph.let = ph.zeros((4,), ph.f32)", "(4,)", "the type comes first, and this is a tuple",
+       "write ph.zeros(ph.f32, LENGTH)"},
+      {"t: ph.let = ph.full((4, 8), 1.0, ph.f32)", "(4, 8)", "the type comes first",
+       "write ph.full(ph.f32, 1.0, LENGTH)"},
+      {"ph.atomic_add(out[0], x[0:+4])", "x[0:+4]",
+       "the part of out is one element, and this is an f32 tile", "ph.sum(t)"},
+      {"ph.atomic_xor(u[0], u[0:+4])", "u[0:+4]", "the part of u is one element",
+       "name as many elements as the tile has"},
+      {"t: ph.let = x[n:+4, None]", "None", "a tensor takes no new axis", "x[n:+4][:, None]"},
+      {"t: ph.let = m[None, 0, n:+4]", "None", "a tensor takes no new axis", "m[0, n:+4][None, :]"},
+  };
+  ExpectErrors(cases);
+}
+
 TEST(Errors, SizeIsLimited) {
   std::string prelude = "@ph.fn\ndef f0(v):\n    return v + 1.0";
   for (int i = 1; i <= 30; ++i) {
