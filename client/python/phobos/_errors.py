@@ -48,7 +48,7 @@ class PhobosError(Exception):
         self.kernel = kernel
         self.key = key
         self.reason = reason or self._usual_reason
-        self.own_remedy = remedy  # "": remedy is the one of its reason
+        self._own_remedy = remedy  # "": remedy is the one of its reason
         self.remedy = remedy or _REMEDIES.get(self.reason) or _REMEDIES[self._usual_reason]
         self.variants = list(variants)
 
@@ -59,8 +59,8 @@ class PhobosError(Exception):
             more = f" and {len(labels) - 3} more" if len(labels) > 4 else ""
             names = ", ".join(labels[:3] if more else labels)
             text += f"\n  {names}{more}: {status}: {why}"
-        if self.own_remedy and self.own_remedy not in text:
-            text += f"\n{self.own_remedy}"
+        if self._own_remedy and self._own_remedy not in text:
+            text += f"\n{self._own_remedy}"
         return text
 
     def _by_reason(self):
@@ -73,7 +73,7 @@ class PhobosError(Exception):
     def __reduce__(self):
         names = ("message", "kernel", "key", "reason", "variants")
         fields = {name: getattr(self, name) for name in names}
-        return _rebuild, (type(self), {**fields, "remedy": self.own_remedy})
+        return _rebuild, (type(self), {**fields, "remedy": self._own_remedy})
 
 
 def _rebuild(kind, fields):

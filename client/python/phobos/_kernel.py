@@ -25,6 +25,7 @@ from ._tuning import Options, Tuning, is_empty, meta_of, sides_of
 
 _GRID = Struct("<qqq")
 _ONES = {1: (1, 1), 2: (1,), 3: ()}  # what a grid of so many sides lacks
+_WARM_OPTIONS = ("reference", "rtol", "atol", "flush_l2", "stream")
 _PLANS = 4096  # kept a kernel; those over are asked for again
 _LOOK_ROUND = 0.2  # seconds between looks at why it takes so long
 _TRIES = 8  # plans in a row that may turn out to be out of date before a launch gives up
@@ -162,6 +163,7 @@ class Kernel:
         arguments are left as they are. From then on launches of this process at this key take the
         Result's winner. Raises TuneError, with every variant's reason, where no variant passed.
         """
+        self._refuse_unknown(named, (*_WARM_OPTIONS, "force"))
         tuning = self._tuning(
             grid, arguments, named, stream, reference, rtol, atol, flush_l2, force
         )
@@ -190,6 +192,7 @@ class Kernel:
         **named,
     ):
         """As tune, at low priority; returns as soon as the daemon has all it needs for it."""
+        self._refuse_unknown(named, _WARM_OPTIONS)
         tuning = self._tuning(
             grid, arguments, named, stream, reference, rtol, atol, flush_l2, False
         )
@@ -349,6 +352,16 @@ class Kernel:
                 self._handles[device] = handle
         return handle
 
+    def _refuse_unknown(self, named, options):
+        names = self._described().signature.names
+        for name in named:
+            if name not in names:
+                raise argument_error(
+                    f"has no parameter and no option {name!r}; its parameters are"
+                    f" {', '.join(names)}, and the options {', '.join(options)}",
+                    self.__name__,
+                )
+
     def _tuning(self, grid, arguments, named, stream, reference, rtol, atol, flush_l2, force):
         name = self.__name__
         reference = _arguments.function("reference", reference, name)
@@ -356,12 +369,14 @@ class Kernel:
         atol = _arguments.tolerance("atol", atol, name)
         flush_l2 = None if flush_l2 is None else _arguments.switch("flush_l2", flush_l2, name)
         force = _arguments.switch("force", force, name)
-        if grid is None:
-            names = ", ".join(self._described().signature.names)
+        names = self._described().signature.names
+        # One argument too few, and an array where the grid is: it is the grid that was left out.
+        is_array = hasattr(grid, "shape") and grid.shape
+        if grid is None or (is_array and len(arguments) + len(named) == len(names) - 1):
             raise argument_error(
                 "the grid is missing: tune and warm take what a launch takes, the grid first",
                 name,
-                f"Write {name}.tune(grid, {names}).",
+                f"Write {name}.tune(grid, {', '.join(names)}).",
             )
         _, binding = self._bind(arguments, named, stream)
         if reference is None and self.reference is None:

@@ -148,7 +148,7 @@ class Tuning:
         if raised is None or not isinstance(error, TuneError) or error.reason == "no_winner":
             return error
         if isinstance(raised, ReferenceFailedError):
-            text, remedy = raised.message, raised.own_remedy
+            text, remedy = raised.message, raised._own_remedy
         else:
             text, remedy = f"the reference raised {told(raised)}", ""
             if isinstance(raised, TypeError) and "argument" in text:

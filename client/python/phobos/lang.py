@@ -65,17 +65,21 @@ def from_bf16(bits):
 def __getattr__(name):
     # A bare @ph.kernel is called when Python has evaluated the annotations: what is wrong with them
     # is told when the decorator is looked up.
-    import difflib
     import sys
 
     if name == "kernel":
         _check_annotations_deferred(sys._getframe(1))
         return _kernel_decorator
+    import difflib  # takes milliseconds, which a program without mistakes need not spend
+
     # A name that is not here: ph.float32, ph.arange.
+    theirs = {"arange": "iota", "program_id": "ctx.block.x", "num_programs": "ctx.grid.x"}
     like = {"float": "f", "int": "i", "uint": "u", "bfloat": "bf"}
     kind = name.rstrip("0123456789")
     short = like.get(kind, "") + name[len(kind) :]
-    near = [short] if short in globals() else difflib.get_close_matches(name, __dir__(), 1)
+    near = difflib.get_close_matches(name, __dir__(), 1)
+    if name in theirs or short in globals():
+        near = [theirs.get(name, short)]
     hint = f"; write ph.{near[0]}" if near and not near[0].startswith("_") else ""
     raise AttributeError(f"the kernel language has no {name!r}{hint}")
 

@@ -208,6 +208,21 @@ class LaunchTest(Case):
         for call in (make().tune, make().warm):
             with self.assertRaisesRegex(ph.ArgumentError, r"the grid is missing.*\nWrite add.tune"):
                 call()
+        # It was forgotten, and the first array has its place.
+        for call in (make().tune, make().warm):
+            for given, named in (((self.x, self.out, 0.5), {}), ((self.x, self.out), {"alpha": 0.5})):
+                with self.assertRaisesRegex(ph.ArgumentError, "the grid is missing"):
+                    call(*given, **named)
+        with self.assertRaisesRegex(ph.ArgumentError, "lacks "):
+            make().tune(blocks, self.x, self.out)
+
+    def test_a_name_that_is_no_option_of_a_tune(self):
+        options = "reference, rtol, atol, flush_l2, stream"
+        for call, wanted in ((make().tune, options + ", force"), (make().warm, options)):
+            with self.assertRaisesRegex(
+                ph.ArgumentError, f"no parameter and no option 'forced'; .* x, .*and the options {wanted}$"
+            ):
+                call(blocks, self.x, self.out, 0.5, forced=True)
 
     def test_a_masked_array_is_refused_by_name(self):
         masked = np.ma.array(self.x, mask=self.x > 0)

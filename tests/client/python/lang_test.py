@@ -48,6 +48,8 @@ class NamesTest(unittest.TestCase):
         with mock.patch.object(ph, "AttributeError", OfPython39, create=True):
             with self.assertRaisesRegex(AttributeError, "has no 'float32'; write ph.f32"):
                 ph.float32
+            with self.assertRaisesRegex(AttributeError, "has no 'arange'; write ph.iota$"):
+                ph.arange
             # Asked for by `from phobos.lang import f32`.
             self.assertFalse(hasattr(ph, "__path__"))
 
@@ -112,12 +114,25 @@ class NamesTest(unittest.TestCase):
         ):
             self.assertTrue(issubclass(getattr(ph, name), ph.PhobosError), name)
 
+    def test_the_package_alone_says_where_the_language_is(self):
+        import phobos
+
+        with self.assertRaisesRegex(AttributeError, "no 'kernel'; .* `import phobos.lang as ph`"):
+            phobos.kernel
+        self.assertFalse(hasattr(phobos, "sys"))
+
+    def test_an_old_python_is_told_which_it_must_be(self):
+        _, _, err = run("import sys; sys.version_info = (3, 8, 10); import phobos.lang")
+        self.assertIn("ImportError: phobos needs Python 3.9 or newer, and this is 3.8", err)
+
     def test_import_needs_neither_numpy_nor_the_library(self):
         status, out, err = run(
             """
+            from __future__ import annotations
             import sys
             import phobos.lang
-            slow = {"numpy", "json", "inspect", "dataclasses", "typing", "linecache"}
+            phobos.lang.kernel
+            slow = {"numpy", "json", "inspect", "dataclasses", "typing", "linecache", "difflib"}
             with open("/proc/self/maps") as maps:
                 print(sorted(slow & set(sys.modules)) + (["library"] if "phobos.so" in maps.read() else []))
             # What a launch needs of the package is there: the first one loads the library alone.
