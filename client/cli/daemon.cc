@@ -55,7 +55,9 @@ absl::Status OurStatus(const grpc::Status& status) {
 absl::StatusOr<Daemon> Daemon::Connect(const std::string& socket) {
   stub::Places places = stub::Places::FromEnvironment(socket, "");
   // A tool that looks must not change what there is to see.
-  places.why_none_starts = "phobosctl starts none";
+  places.why_none_starts =
+      "phobosctl starts none (programs go on to the daemon that owns the cache: LOCK in the "
+      "cache's folder names its socket)";
   places.environment = {};  // PHOBOS_AUTOSTART is not its
   StatusOr<stub::Reached> reached = stub::Reach(places, {});
   if (!reached.ok()) {

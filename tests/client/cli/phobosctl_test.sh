@@ -33,7 +33,7 @@ expect 0 'Examples:'
 expect 2 'no command' frobnicate
 expect 2 "^phobosctl: --kernel: '.xff.xfe' is not UTF-8 text" results list --kernel=$'\xff\xfe'
 expect 2 "^phobosctl: '.xff' is no command" $'\xff'
-expect 1 "no daemon listens at $socket, and phobosctl starts none: start phobosd --private --background" status
+expect 1 "no daemon listens at $socket, and phobosctl starts none .*LOCK in the cache's folder names its socket\): start phobosd --private --background" status
 [ ! -e "$socket" ] || fail "it started a daemon"
 
 daemon=
