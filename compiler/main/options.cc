@@ -52,7 +52,7 @@ exit status
   0  done; single variants may have failed, and the result says so
   1  the source is wrong, or no variant could be compiled
   2  the command line is wrong, or the file cannot be read
-  3  the results cannot be written
+  3  the machine lacks something: room for the results, memory, descriptors
 
 examples
   phobos-compile add.py --describe

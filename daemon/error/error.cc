@@ -34,6 +34,10 @@ Lack LackOf(int error, bool is_on_disk) {
     case ENFILE:
       return {absl::StatusCode::kResourceExhausted,
               "end programs that hold many files, or raise the system's limit (fs.file-max)"};
+    case EFBIG:
+      return {absl::StatusCode::kResourceExhausted,
+              "start the daemon with a higher limit of a file's size (ulimit -f, or LimitFSIZE= of "
+              "its unit)"};
     case ENOMEM:
     case EAGAIN:
       return {absl::StatusCode::kResourceExhausted, kLimitsRemedy};

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 
 // None of them is an error of the caller's, as a code of Abseil's for an errno may say it is.
 TEST(FromErrno, WhatTheMachineLacksHasARemedy) {
-  for (const int error : {ENOSPC, EDQUOT, EROFS, EACCES, EPERM, EMFILE, ENFILE, ENOMEM, EAGAIN}) {
+  for (const int error :
+       {ENOSPC, EDQUOT, EROFS, EACCES, EPERM, EMFILE, ENFILE, EFBIG, ENOMEM, EAGAIN}) {
     const absl::Status status = FromErrno(error, "open", "/a/file");
     EXPECT_TRUE(absl::IsUnavailable(status) || absl::IsResourceExhausted(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("open /a/file: "));
