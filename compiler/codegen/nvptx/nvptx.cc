@@ -24,7 +24,7 @@ namespace phobos::compiler::nvptx {
 namespace {
 
 // Raised with every change of the code that is made for some function.
-constexpr int kCodeVersion = 14;
+constexpr int kCodeVersion = 15;
 
 constexpr int64_t kThreadsABlock = 1024;
 

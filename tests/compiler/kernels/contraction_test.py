@@ -163,6 +163,25 @@ def k(a: ph.tensor[ph.{dtype}][M, K], b: ph.tensor[ph.{dtype}][K, N], c: ph.tens
 
             compiled.around_tiles(self, COMPILER, text, ("BK", "BN"), run)
 
+    def test_products_of_a_scan_and_of_sums(self):
+        for operand in ("ph.cumsum(a[0, i:+BM, :], axis=1)", "ph.sum(a[:, i:+BM, :], axis=0)"):
+            text = f"""
+@ph.kernel
+@ph.autotune(BM=[32, 16], BN=[16, 8])
+def k(a: ph.tensor[ph.f32][2, M, 16], b: ph.tensor[ph.f32][16, N], y: ph.tensor[ph.f32][M, N]):
+    i: ph.let = ph.ctx.block.x * BM
+    j: ph.let = ph.ctx.block.y * BN
+    y[i:+BM, j:+BN] = ph.dot({operand}, b[:, j:+BN])
+"""
+
+            def run(variant, bm, bn, m, n):
+                a, b = for_sums("f32", 2 * m, 16).reshape(2, m, 16), for_sums("f32", 16, n, seed=2)
+                left = a[0].cumsum(1) if "cumsum" in operand else a.sum(0)
+                got = variant.run((cdiv(m, bm), cdiv(n, bn)), a=a, b=b, y=floats(m, n, seed=3))["y"]
+                np.testing.assert_allclose(got, left @ b, rtol=1e-5, atol=1e-4)
+
+            compiled.around_tiles(self, COMPILER, text, ("BM", "BN"), run)
+
     def test_gemm_bias_gelu_of_a_transposed_weight(self):
         text = f"""
 @ph.fn

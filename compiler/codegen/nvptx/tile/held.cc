@@ -55,7 +55,7 @@ llvm::Value* HeldTile::AddressOf(llvm::Value* number) const {
 // In shared memory by its indices; with a thread, by what the thread holds.
 llvm::Value* HeldTile::NumberOf(const Place& place, unsigned lane) const {
   if (is_shared_) {
-    if (granules_ > 1 || swizzle_.has_value()) return Moved(place, lane);
+    if (AreRowsMoved()) return Moved(place, lane);
     return nvptx::NumberOf(env_, type_.shape, place, lane);
   }
   if (is_of_rows_) return place.row;
@@ -73,9 +73,22 @@ llvm::Value* HeldTile::Moved(const Place& place, unsigned lane) const {
     row = b.CreateMul(row, env_.Int32(type_.shape[side]), "", true, true);
     row = b.CreateAdd(row, column, "", true, true);
   }
+  return MovedTo(row, column);
+}
+
+llvm::Value* HeldTile::MovedTo(llvm::Value* row, llvm::Value* column) const {
+  llvm::IRBuilder<>& b = env_.builder;
   llvm::Value* moved = swizzle_.has_value() ? Swizzled(row, column) : Rotated(row, column);
   return b.CreateAdd(b.CreateMul(row, env_.Int32(type_.shape.back()), "", true, true), moved, "",
                      true, true);
+}
+
+// Of an element by its number: by that itself, unless rows are moved.
+llvm::Value* HeldTile::AddressOfNumber(llvm::Value* number) const {
+  if (!AreRowsMoved()) return AddressOf(number);
+  llvm::IRBuilder<>& b = env_.builder;
+  llvm::Value* columns = env_.Int32(type_.shape.back());
+  return AddressOf(MovedTo(b.CreateUDiv(number, columns), b.CreateURem(number, columns)));
 }
 
 // Row r begins at its granule r / (elements of a granule), and goes on from the row's end at its
@@ -159,11 +172,12 @@ void HeldTile::Store(const Place& place, const Fragment& value) const {
 
 llvm::Value* HeldTile::LoadAt(llvm::Value* number) const {
   return FromMemory(env_.builder.CreateAlignedLoad(
-      element_, AddressOf(number), llvm::Align(static_cast<uint64_t>(ir::ByteSize(type_.dtype)))));
+      element_, AddressOfNumber(number),
+      llvm::Align(static_cast<uint64_t>(ir::ByteSize(type_.dtype)))));
 }
 
 void HeldTile::StoreAt(llvm::Value* number, llvm::Value* value) const {
-  env_.builder.CreateAlignedStore(ToMemory(value), AddressOf(number),
+  env_.builder.CreateAlignedStore(ToMemory(value), AddressOfNumber(number),
                                   llvm::Align(static_cast<uint64_t>(ir::ByteSize(type_.dtype))));
 }
 

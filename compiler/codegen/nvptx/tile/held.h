@@ -31,7 +31,7 @@ class HeldTile {
   llvm::Value* AddressAt(const Place& place) const { return AddressOf(NumberOf(place, 0)); }
 
   // Shared memory: an element by its number in row-major order (i32); with the threads, by which of
-  // those that the thread holds it is. REQUIRES: the tile is no transpose and is not multiplied.
+  // those that the thread holds it is.
   llvm::Value* LoadAt(llvm::Value* number) const;
   void StoreAt(llvm::Value* number, llvm::Value* value) const;
 
@@ -39,7 +39,10 @@ class HeldTile {
   llvm::Value* AddressOf(llvm::Value* number) const;
   bool AreMovedAlike(int64_t rows, int64_t columns) const;
   llvm::Value* NumberOf(const Place& place, unsigned lane) const;
+  bool AreRowsMoved() const { return granules_ > 1 || swizzle_.has_value(); }
+  llvm::Value* AddressOfNumber(llvm::Value* number) const;
   llvm::Value* Moved(const Place& place, unsigned lane) const;
+  llvm::Value* MovedTo(llvm::Value* row, llvm::Value* column) const;
   llvm::Value* Rotated(llvm::Value* row, llvm::Value* column) const;
   llvm::Value* Swizzled(llvm::Value* row, llvm::Value* column) const;
   // Elements at a time at a place.

@@ -74,7 +74,7 @@ class Compiled {
 };
 
 // Runs `function` compiled for each of the host's chips, both placements, as a GPU's threads would
-// run it (emulated.h) if that back end can do all of it, and interpreted, and checks that it comes
+// run it (emulated.h) unless it is too large for that, and interpreted, and checks that it comes
 // back from its text; an empty text where all agree (a NaN agrees with any NaN), else where they do
 // not. `ulps`, by parameter: how far from the exact result floats of it may be, in units in the
 // last place; none are 0.

@@ -270,6 +270,24 @@ def k(a: ph.tensor[ph.f32][M, K], b: ph.tensor[ph.f32][K, N], c: ph.tensor[ph.f3
              32, {{{"M", 16}, {"N", 32}, {"K", 48}}, {{"M", 15}, {"N", 20}, {"K", 20}}}, {1, 1, 1});
 }
 
+// A scan and a reduction write their results by number, where a product's operands have their rows
+// swizzled.
+TEST(ProductTest, OfAScanAndOfSums) {
+  const std::vector<std::string> operands = {
+      "ph.cumsum(x[0, 0:+32, 0:+16], axis=1)", "ph.cumsum(x[0, 0:+32, 0:+16], axis=0)",
+      "ph.sum(x[0:+4, 0:+32, 0:+16], axis=0)", "ph.max(x[0:+4, 0:+32, 0:+16], axis=0)"};
+  for (const std::string& operand : operands) {
+    for (const char* type : {"f32", "f16", "f64"}) {
+      const std::string text = absl::StrReplaceAll(R"(
+def k(x: ph.tensor[ph.TYPE][P, M, K], b: ph.tensor[ph.TYPE][K, N], y: ph.tensor[ph.TYPE][M, N]):
+    y[0:+32, 0:+16] = ph.dot(OPERAND, b[0:+16, 0:+16])
+)",
+                                                   {{"TYPE", type}, {"OPERAND", operand}});
+      ExpectSame(text, 32, {{{"P", 4}, {"M", 32}, {"K", 16}, {"N", 16}}}, {1, 1, 1});
+    }
+  }
+}
+
 // A column has one long side, along which vectors would run; each of its elements has a row of a.
 TEST(ProductTest, ByAVector) {
   struct Case {
