@@ -66,6 +66,18 @@ absl::Status NotWritten(const std::string& folder, absl::string_view why) {
                      error::kDiskRemedy);
 }
 
+// What a compiler that ended with kNotWritten lacked: its last words are a call and the system's
+// word for why it failed.
+absl::Status Lacked(const std::string& folder, absl::string_view errors) {
+  for (const int code : {ENOMEM, EAGAIN, EMFILE, ENFILE, EFBIG}) {
+    absl::string_view call = absl::StripAsciiWhitespace(errors);
+    if (absl::ConsumeSuffix(&call, absl::StrCat(": ", std::generic_category().message(code)))) {
+      return error::FromErrno(code, absl::StrCat("the compiler's ", call));
+    }
+  }
+  return NotWritten(folder, errors);
+}
+
 // A new folder that is removed with all that is in it.
 class WorkFolder {
  public:
@@ -230,7 +242,7 @@ class Compilation {
     if (ended.exit_status == kDone || ended.exit_status == kSourceIsWrong) {
       return TakeManifest(part, folder, ended);
     }
-    if (ended.exit_status == kNotWritten) return NotWritten(options_.work_folder, ended.errors);
+    if (ended.exit_status == kNotWritten) return Lacked(options_.work_folder, ended.errors);
     if (ended.exit_status == kUsage) {
       return absl::InternalError(
           absl::StrCat(options_.compiler, " refused its command line: ", ended.errors));
@@ -421,6 +433,7 @@ class ProcessRunner : public Runner {
       absl::ConsumePrefix(&line, "phobos-compile: ");
       return absl::NotFoundError(line.substr(0, line.find('\n')));
     }
+    if (ended.exit_status == kNotWritten) return Lacked(options_.work_folder, ended.errors);
     if (ended.exit_status != kDone) {
       return absl::InternalError(absl::StrCat("the compiler failed on ", source.file_name, ": ",
                                               ended.how, "\n", ended.errors));

@@ -30,6 +30,7 @@ using ::phobos::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StrEq;
 
 std::string Runfile(const std::string& path) {
@@ -339,6 +340,18 @@ TEST_F(RunnerTest, ADiskThatRefusesIsToldWithItsFolderAndARemedy) {
   std::filesystem::remove_all(folder_ + "/work");
   std::ofstream(folder_ + "/work") << "no folder";
   is_told(Compile("# space 4").status(), folder_ + "/work", "directory");
+}
+
+TEST_F(RunnerTest, WhatACompilerLacksButADiskHasAnotherRemedy) {
+  for (const char* word :
+       {"memory: Cannot allocate memory", "open /proc/self/fd/3: Too many open files"}) {
+    const absl::Status status = Compile(absl::StrCat("# space 2\n# full ", word)).status();
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr(word)));
+    EXPECT_EQ(error::DetailOf(status).reason(), tuner::v1::ERROR_REASON_MACHINE);
+    EXPECT_THAT(error::DetailOf(status).remedy(), Not(HasSubstr("cache-dir")));
+  }
+  ASSERT_OK_AND_ASSIGN(const CompiledSpace space, Compile("# space 2"));
+  EXPECT_EQ(Statuses(space), "COMPILED COMPILED");
 }
 
 // What the daemon itself runs out of, here file descriptors, is no error of the source's either.
