@@ -273,8 +273,9 @@ void Tunes::AnswerStored(uint64_t stream, const Opened& opened, const tuner::v1:
                                                opened.open.scalars().end());
   absl::StatusOr<Choice> choice =
       finder_.Choose(result, kernel, *opened.subject.chip, extents, scalars);
+  const absl::Status status = choice.status();
   tuner::v1::TuneEvent event;
-  if (choice.ok()) {
+  if (status.ok()) {
     tuner::v1::Hit& hit = *event.mutable_hit();
     hit = HitOf(*std::move(choice), result);
     *hit.mutable_result() = result;
@@ -283,8 +284,8 @@ void Tunes::AnswerStored(uint64_t stream, const Opened& opened, const tuner::v1:
   const absl::MutexLock lock(&mutex_);
   const auto found = streams_.find(stream);
   if (found == streams_.end() || found->second.state != Stream::State::kOpening) return;
-  if (choice.ok()) found->second.sink->Send(event);
-  End(stream, choice.status());
+  if (status.ok()) found->second.sink->Send(event);
+  End(stream, status);
 }
 
 bool Tunes::JoinOrMake(uint64_t stream, const Opened& opened, int64_t changes) {

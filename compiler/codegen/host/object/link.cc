@@ -87,7 +87,7 @@ absl::StatusOr<pthread_t> StartReader(const std::shared_ptr<Stream>& stream) {
   const int error = pthread_create(&reader, &attributes, ReadToEnd, share.get());
   pthread_attr_destroy(&attributes);
   if (error != 0) return SystemError("pthread_create", "the linker's output", error);
-  share.release();
+  static_cast<void>(share.release());  // the reader's now
   return reader;
 }
 
