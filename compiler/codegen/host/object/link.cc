@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/read_to_end.h"
 #include "base/status_macros.h"
 #include "lld/Common/Driver.h"
 #include "llvm/Support/raw_ostream.h"
@@ -29,7 +30,6 @@ namespace {
 constexpr int kLacks[] = {EMFILE, ENFILE, ENOMEM, EAGAIN, ENOSPC, EDQUOT};
 
 constexpr size_t kReaderStackBytes = size_t{256} << 10;
-constexpr size_t kPipeBytes = size_t{64} << 10;
 
 absl::Status SystemError(std::string_view call, std::string_view what, int error) {
   return absl::UnavailableError(
@@ -59,22 +59,11 @@ struct Stream {
 };
 
 // Takes a share in the stream, which it may outlive.
-void* ReadToEnd(void* argument) {
+void* Drain(void* argument) {
   const std::unique_ptr<std::shared_ptr<Stream>> owned(
       static_cast<std::shared_ptr<Stream>*>(argument));
   Stream& stream = **owned;
-  size_t size = 0;
-  for (;;) {
-    stream.bytes.resize(size + kPipeBytes);
-    const ssize_t got = read(stream.from.get(), stream.bytes.data() + size, kPipeBytes);
-    if (got > 0) size += static_cast<size_t>(got);
-    if (got == 0) break;
-    if (got < 0 && errno != EINTR) {
-      stream.error = errno;
-      break;
-    }
-  }
-  stream.bytes.resize(size);
+  stream.error = ReadToEnd(stream.from.get(), stream.bytes);
   return nullptr;
 }
 
@@ -84,7 +73,7 @@ absl::StatusOr<pthread_t> StartReader(const std::shared_ptr<Stream>& stream) {
   pthread_attr_setstacksize(&attributes, kReaderStackBytes);
   pthread_t reader;
   auto share = std::make_unique<std::shared_ptr<Stream>>(stream);
-  const int error = pthread_create(&reader, &attributes, ReadToEnd, share.get());
+  const int error = pthread_create(&reader, &attributes, Drain, share.get());
   pthread_attr_destroy(&attributes);
   if (error != 0) return SystemError("pthread_create", "the linker's output", error);
   static_cast<void>(share.release());  // the reader's now
