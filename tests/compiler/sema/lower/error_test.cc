@@ -444,7 +444,6 @@ TEST(Errors, PairsAndRandomNumbers) {
   ExpectErrors(cases);
 }
 
-// Inlining cannot make a kernel without bound.
 TEST(Errors, WhatNumPyAndTritonWrite) {
   const Case cases[] = {
       {"t: ph.let = ph.arange(0, 4)", "ph.arange", "'ph.arange' is not in the language",
@@ -482,6 +481,7 @@ TEST(Errors, WhatNumPyAndTritonWrite) {
   ExpectErrors(cases);
 }
 
+// Inlining cannot make a kernel without bound.
 TEST(Errors, SizeIsLimited) {
   std::string prelude = "@ph.fn\ndef f0(v):\n    return v + 1.0";
   for (int i = 1; i <= 30; ++i) {
